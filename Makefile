@@ -59,11 +59,15 @@ campaign: $(INSTALLED)
 
 campaigns: campaign
 	$(BIN)/antiphon campaign membership --runs 50000 --out campaign-membership
+	$(BIN)/antiphon campaign halted --runs 5000 --out campaign-halted
 	$(BIN)/antiphon campaign safe --runs 2000 --out campaign-safe
 	$(BIN)/antiphon campaign changes --runs 30000 --out campaign-changes
+	$(BIN)/antiphon campaign causal-changes --runs 10000 --out campaign-causal-changes
 	$(BIN)/antiphon campaign sequencer --runs 10000 --out campaign-sequencer
 	$(BIN)/antiphon campaign classic --runs 5000 --out campaign-classic
 	$(BIN)/antiphon campaign two-phase --runs 20000 --out campaign-two-phase
+	$(BIN)/antiphon campaign combined --runs 10000 --out campaign-combined
+	$(BIN)/antiphon campaign synchronous --runs 5000 --out campaign-synchronous
 	$(BIN)/antiphon campaign acks --runs 2000 --out campaign-acks
 	$(BIN)/antiphon campaign intergroup --runs 10000 --out campaign-intergroup
 

@@ -69,7 +69,7 @@ class Worker:
         tell("address", address=self.member.address)
         self.group = await self.member.join(GROUP)
         tell("ready", rss=resident_bytes())
-        tasks = [asyncio.create_task(each()) for each in (self._read, self._load, self._watch)]
+        tasks: list[asyncio.Task[Any]] = [asyncio.create_task(each()) for each in (self._read, self._load, self._watch)]
         async for order in orders():
             match order["do"]:
                 case "mark":

@@ -4,7 +4,7 @@ Runs seeds of the campaign family `intergroup` in the simulator, and counts the 
 `membership/states.py` (Berket00 Figs 5.1 to 5.3 and 5.7) and of `membership/steps.py` (Figs 5.4 to 5.6). The same seeds
 give the same table. Run from the root of the repository:
 
-    python -m benchmarks.intergroup_states [--runs 300] [--first 1] [--json FILE]
+    python -m benchmarks.intergroup_states [--runs 700] [--first 1] [--json FILE]
 
 Exit code: 0 every allowed change was made, 1 some were never made.
 """
@@ -56,7 +56,7 @@ def _words(change: Change) -> str:
 def main() -> int:
     """Print how often each change was made, and which never."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=300)
+    parser.add_argument("--runs", type=int, default=700)
     parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--json", type=Path, help="write the table there")
     arguments = parser.parse_args()

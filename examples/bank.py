@@ -3,9 +3,10 @@
 python examples/bank.py --name north --bind 127.0.0.1:7501
 python examples/bank.py --name south --bind 127.0.0.1:7502 --peer 127.0.0.1:7501
 
-Type transactions: `deposit ann 100`, `transfer ann bob 30`, `interest 5` (percent, for all). Another order would give
-other balances. A branch that joins later gets the accounts. When branches lose contact, only the primary view is in
-business; elsewhere a branch keeps what is typed until its view is primary again. A branch gets all others as peers.
+Type transactions: `deposit ann 100`, `transfer ann bob 30`, `interest 5` (percent, for all). Another order gives other
+balances, so causal order is too weak. Delivery is safe: with plain `Total()` a branch could show a balance and crash,
+and no other branch would know the transaction. Branches that join later get the accounts. When branches lose contact,
+only the primary view is in business; elsewhere a branch keeps what is typed. A branch gets all others as peers.
 """
 
 import argparse
@@ -27,7 +28,6 @@ class Bank:
         return json.dumps([self.number, self.accounts]).encode()
 
     async def follow(self, group: antiphon.Group) -> None:
-        """Apply all events, in the order that is the same at all branches."""
         async for event in group:
             match event:
                 case antiphon.View(members=members) | antiphon.Transitional(members=members):
@@ -59,7 +59,6 @@ class Bank:
 
 
 async def branch(options: argparse.Namespace) -> None:
-    """Multicast what is typed; apply what is delivered."""
     bank, lines = Bank(), asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     async with asyncio.TaskGroup() as tasks, antiphon.join("bank", snapshot=bank.snapshot, **vars(options)) as group:
@@ -76,4 +75,5 @@ if __name__ == "__main__":
     parser.add_argument("--name", required=True, help="the name of this branch")
     parser.add_argument("--bind", default="127.0.0.1:0", help="the address of this branch (host:port)")
     parser.add_argument("--peer", dest="peers", action="append", default=[], help="the address of another branch")
+    parser.set_defaults(service=antiphon.Total(safe=True))
     asyncio.run(branch(parser.parse_args()))

@@ -1,9 +1,13 @@
-"""A chat room without a server: every line reaches all participants, in the same order.
+"""A chat room without a server: every line reaches all participants, and no answer comes before its question.
 
 python examples/chat.py --name ann --bind 127.0.0.1:7401
 python examples/chat.py --name bob --bind 127.0.0.1:7402 --peer 127.0.0.1:7401
 
 Type a line and press enter. The end of the input (control-D) leaves the room.
+
+Causal order is enough: a line comes after all lines that its author had read. FIFO order would show some answers before
+their questions. Total order would also give lines that were typed at the same time one order everywhere. No reader
+needs that, and every line would wait for the slowest participant.
 """
 
 import argparse
@@ -43,7 +47,7 @@ async def chat(options: argparse.Namespace) -> None:
     """Send what is typed, show what is delivered."""
     async with (
         asyncio.TaskGroup() as tasks,
-        antiphon.join("chat", **vars(options)) as room,
+        antiphon.join("chat", service=antiphon.Causal(), **vars(options)) as room,
     ):
         tasks.create_task(show(room))
         async for line in await typed_lines():

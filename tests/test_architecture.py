@@ -143,7 +143,7 @@ RUN_ELSEWHERE = {ROOT / "docs/guide/tables.md", ROOT / "docs/guide/new-protocol.
 
 @pytest.mark.parametrize(
     "path",
-    [ROOT / "README.md", *sorted({*ROOT.glob("docs/guide/*.md")} - RUN_ELSEWHERE)],
+    [ROOT / "README.md", *sorted({*ROOT.glob("docs/guide/**/*.md")} - RUN_ELSEWHERE)],
     ids=lambda path: path.name,
 )
 def test_examples_in_the_documents_run(path: Path, tmp_path: Path) -> None:

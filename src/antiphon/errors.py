@@ -6,8 +6,13 @@ AntiphonError
 ├── FlowBlocked            a message would have to wait; names the member that it would wait for
 ├── NotAMember             the process is not in the group, or no longer
 │   └── Excluded           it was excluded; says why
+├── RequestFailed          a request to a group ends without the answers that it asked for; has those that came
+│   ├── AnswersLate        its time is over
+│   ├── TooFewMembers      the members that are left are no majority
+│   └── AskerLeft          the process has left the group; also a NotAMember
 ├── NameTaken              another process runs with the name of this one
 ├── SettingsMismatch       the members of a group have other settings than a joiner
+├── Unconfirmed            it is not known whether a sent message has reached the members
 ├── NotJoined              a process could not join a group in time; names each address and why it failed
 └── ProtocolViolation      a peer sent bytes that no correct peer sends; carries a code
 """
@@ -39,6 +44,27 @@ class Excluded(NotAMember):
     """The process was excluded from the group because its application did not read (`exclude_stalled_after`)."""
 
 
+class RequestFailed(AntiphonError):  # noqa: N818
+    """Raised by `ask`: the request ends without the answers that it asked for. Members may have acted on it."""
+
+    def __init__(self, message: str, answers: Sequence[tuple[str, bytes]] = ()) -> None:
+        super().__init__(message)
+        self.answers = tuple(answers)
+        """The answers that have arrived, each with its sender."""
+
+
+class AnswersLate(RequestFailed):
+    """Too few members have answered in time."""
+
+
+class TooFewMembers(RequestFailed):
+    """Members of the view in which the request was delivered have failed or left; the others are no majority of it."""
+
+
+class AskerLeft(RequestFailed, NotAMember):
+    """The process has left the group, or was excluded, before it had its answers."""
+
+
 class NameTaken(AntiphonError):  # noqa: N818 - it is a state, not a fault
     """Raised by `join`: a process with the same name was started earlier, and it runs."""
 
@@ -54,6 +80,10 @@ class SettingsMismatch(AntiphonError):  # noqa: N818 - it is a state, not a faul
 
 class NotJoined(AntiphonError):  # noqa: N818
     """Raised by `join` after `join_within` seconds. The process has stopped trying to join."""
+
+
+class Unconfirmed(AntiphonError):  # noqa: N818 - it is a state, not a fault
+    """Raised by a receipt: the process has left the group before the message was confirmed. Others may deliver it."""
 
 
 class ProtocolViolation(AntiphonError):  # noqa: N818 - the name says what the peer did

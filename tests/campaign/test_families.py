@@ -141,7 +141,7 @@ def test_the_centre_of_a_star_is_in_ten_groups_and_may_be_any_process(drawn: lis
     assert len(centres) > 5
 
 
-@pytest.mark.parametrize("name", ["classic", "two-phase", "acks"])
+@pytest.mark.parametrize("name", ["classic", "two-phase", "combined", "synchronous", "acks"])
 def test_the_other_families_are_always_valid_and_their_kinds_occur_often_enough(name: str) -> None:
     """`draw` has judged each of them: an invalid one is an assertion."""
     family = FAMILIES[name]
@@ -155,14 +155,14 @@ def test_the_other_families_are_always_valid_and_their_kinds_occur_often_enough(
             *(group.service for group in scenario.group),
             scenario.network.transport,
         }
-        kinds |= {("crashes", crashes), ("moves", moves)} if name != "two-phase" else {("crashes", crashes)}
+        kinds |= {("crashes", crashes), ("moves", moves)} if name in ("classic", "acks") else {("crashes", crashes)}
         if name == "acks":
             kinds |= {scenario.options.acks, scenario.options.clock, ("loss", scenario.network.loss > 0)}
         else:
             kinds |= {("answers", workload.answers) for workload in scenario.workload}
         seen.update(kinds)
     assert min(seen.values()) > len(scenarios) / 50
-    assert len(seen) >= {"classic": 17, "two-phase": 6, "acks": 16}[name]
+    assert len(seen) >= {"classic": 17, "two-phase": 6, "combined": 11, "synchronous": 10, "acks": 16}[name]
 
 
 def test_at_least_one_process_survives_every_classic_run() -> None:

@@ -3,6 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from antiphon.bench import services
+from antiphon.bench.worker import SERVICES
 from tests.support.console import Console
 
 SHORT = ("bench", "--quick", "--rounds", "1", "--seconds", "0.2")
@@ -25,6 +27,21 @@ def test_ordered_messages_are_measured_beside_bare_sockets(antiphon: Console, tm
     assert ratio == pytest.approx(rates["all_active"]["median"] / rates["bare_packed"]["median"])
     assert [each["messages_per_second_and_member"] for each in document["latency"]] == [10, 100]
     assert all(each["microseconds"]["ordered"]["median"] > 0 for each in document["latency"])
+
+
+def test_services_are_measured_side_by_side(antiphon: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of them, and one rate: the others differ only in their names."""
+    monkeypatch.setattr(services, "SERVICES", {name: SERVICES[name] for name in ("total", "sequencer")})
+    monkeypatch.setattr(services, "RATES", (100,))
+    done = antiphon(*SHORT, "--bytes", "64", "--services", "--json")
+    assert done.code == 0, done.err
+    document = json.loads(done.out)
+    (throughput,) = document["throughput"]
+    rates = throughput["messages_per_second"]
+    assert {name: figure["median"] > 0 for name, figure in rates.items()} == {"total": True, "sequencer": True}
+    assert throughput["ratios"]["total_to_total"]["median"] == 1
+    (latency,) = document["latency"]
+    assert latency["microseconds"].keys() == rates.keys()
 
 
 def test_a_profile_says_where_the_time_goes(antiphon: Console) -> None:

@@ -86,6 +86,55 @@ def test_real_processes_keep_what_a_simulation_would(antiphon: Console, tmp_path
     assert json.loads((tmp_path / "run/run.json").read_text())["clock"] == "wall"
 
 
+CAUSAL = """
+name = "causal"
+duration = "20s"
+quiet = "3500ms"
+[options]
+suspect_after = "400ms"
+idle_probe = "0s"
+[network]
+transport = "datagram"
+[[group]]
+name = "orders"
+members = 4
+service = "causal-relative"
+[[group]]
+name = "audit"
+members = ["p1", "p2"]
+service = "causal-relative"
+[[workload]]
+group = "orders"
+messages = 20
+interval = "10ms"
+[[workload]]
+group = "audit"
+messages = 10
+interval = "20ms"
+[[fault]]
+at = "50ms"
+kind = "join"
+process = "p4"
+group = "orders"
+[[fault]]
+at = "300ms"
+kind = "leave"
+process = "p1"
+group = "orders"
+"""
+
+
+def test_real_processes_change_a_group_in_causal_order(antiphon: Console, tmp_path: Path) -> None:
+    (tmp_path / "causal.toml").write_text(CAUSAL)
+    result = antiphon("run", tmp_path / "causal.toml", "--out", tmp_path / "run", "--check", "--json")
+    assert result.code == 0, result.out
+    told = json.loads(result.out)
+    assert told["check"]["verdict"] == "hold"
+    members = [view["members"] for view in told["runs"][0]["views"] if view["group"] == "orders"]
+    assert ["p1", "p2", "p3", "p4"] in members
+    assert members[-1] == ["p2", "p3", "p4"]
+
+
 RETURN = """
 name = "return"
 duration = "20s"

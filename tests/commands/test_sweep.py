@@ -107,7 +107,7 @@ def test_a_run_that_takes_too_long_is_a_row_with_its_error(antiphon: Console, tm
     result = antiphon("sweep", path, "--out", tmp_path / "out", "--limit", "1e-6", "--json", "--traces")
     document = json.loads(result.out)
     assert (result.code, document["failed"], document["traces"]) == (1, 2, [])
-    assert document["combinations"][0]["error"].startswith("TimeoutError: not finished after 1e-06 s (")
+    assert document["combinations"][0]["error"].startswith("TimeoutError: not finished after 1e-06 s of CPU time (")
     index = pq.read_table(tmp_path / "out/runs.parquet").to_pylist()
     assert [row["finished"] for row in index] == [False, False]
 

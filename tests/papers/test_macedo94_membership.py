@@ -15,7 +15,7 @@ from antiphon.protocols.newtop.membership.agreement import Agreement
 from antiphon.types import ProcessId, View, signature
 from tests.support.cluster import OMEGA_NS, SLOW_NS, Cluster
 
-MODES = ["cut", "remove", "closed"]
+MODES = ["cut", "remove", "closed", "halted"]
 
 
 def cluster_of(*names: str, **settings: Any) -> Cluster:
@@ -229,6 +229,40 @@ def test_figure_6_1c_a_closed_view_waits_for_the_last_remove() -> None:
         assert count_excluded(cluster.views[name]) == [0, 3]
     assert len(cluster.found("k", Unblocked)) == 1
     assert cluster.views["k"] == cluster.views["l"]
+
+
+def waits(cluster: Cluster, payload: bytes) -> bool:
+    """Whether a message that i has sent has not left."""
+    return payload not in [each for frame in cluster.transmitted["i"] for each in frame.payloads]
+
+
+@pytest.mark.parametrize("view_change", ["closed", "halted"])
+def test_6_4_halted_senders_wait_whenever_a_member_is_suspected_closed_ones_only_after_the_agreement(
+    view_change: str,
+) -> None:
+    """§6.4: "halt multicasting whenever either suspicions or failed becomes non-empty"; the view is the same."""
+    cluster = cluster_of("i", "j", "k", view_change=view_change)
+    halted = view_change == "halted"
+    cluster.suspect("i", "k")
+    cluster.send("i", b"first")
+    assert waits(cluster, b"first") is halted
+    assert [effect.by for effect in cluster.found("i", Blocked)] == (["k"] if halted else [])
+    cluster.finish()  # k lives, and its next number refutes the suspicion
+    assert cluster.found("i", Refuted)
+    assert len(cluster.found("i", Unblocked)) == halted
+    cluster.crash("k")
+    for name in "ij":
+        cluster.suspect(name, "k")
+    cluster.send("i", b"second")
+    assert waits(cluster, b"second") is halted
+    cluster.move("j", "i")
+    assert len(cluster.detections("i")) == 1
+    cluster.send("i", b"third")
+    assert waits(cluster, b"third")
+    cluster.finish()
+    for name in "ij":
+        assert [each for each in cluster.story(name) if each != b"second"] == ["i j k", b"first", "i j", b"third"]
+        assert (cluster.story(name).index(b"second") > cluster.story(name).index("i j")) is halted
 
 
 @pytest.mark.parametrize("view_change", MODES)

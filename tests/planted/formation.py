@@ -31,7 +31,7 @@ from antiphon.protocols.newtop.gate import Reason
 from antiphon.protocols.newtop.group import NewtopGroup
 from antiphon.protocols.newtop.membership.agreement import Agreement, Detection
 from antiphon.protocols.newtop.membership.suspector import Suspector
-from antiphon.protocols.newtop.outbox import Outbox
+from antiphon.protocols.newtop.outbox import Outbox, Unsent
 from antiphon.protocols.newtop.process import NewtopProcess
 from antiphon.sim import desk
 from antiphon.sim.desk import Desk
@@ -84,7 +84,7 @@ def no_null_in_the_new_group(patch: pytest.MonkeyPatch) -> None:
     """E-54, the first null: frames of other groups received while frozen are not answered in the new one."""
 
     def others(passage: Passage, _group: NewtopGroup, base: int, _number: int, now: int) -> None:
-        passage.reach(base, now)
+        passage.reach(None, base, now)
 
     _answering_at_install(patch, others)
 
@@ -169,7 +169,7 @@ def leaves_in_order(patch: pytest.MonkeyPatch) -> None:
 def _delivered_leave(
     process: NewtopProcess, group: NewtopGroup, frame: BlockFrame, now: int, effects: list[Effect]
 ) -> None:
-    group.deliver(frame)
+    group.deliver(frame, held=False)
     if frame.sender == group.roster.me:
         assert process._formations is not None
         process._formations.leaves.go(name_of(frame.group), now, graceful=True)
@@ -240,7 +240,7 @@ def held_sends_lost(patch: pytest.MonkeyPatch) -> None:
     """E-58: messages that waited for the end of a formation are not sent in the new group."""
     remove_all = Outbox.remove_all
 
-    def lossy(self: Outbox) -> list[tuple[bytes, int]]:
+    def lossy(self: Outbox) -> list[Unsent]:
         remove_all(self)
         return []
 

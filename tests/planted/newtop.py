@@ -14,12 +14,19 @@ from antiphon.core.effects import Effect, Frame, InstallView
 from antiphon.core.vectors import BEYOND
 from antiphon.protocols.newtop.flow.windows import FlowControl
 from antiphon.protocols.newtop.frames import BlockFrame, RefuteFrame, SequencedFrame, SuspectFrame
+from antiphon.protocols.newtop.gate import Reason
 from antiphon.protocols.newtop.group import NewtopGroup
 from antiphon.protocols.newtop.holdings import Holdings
 from antiphon.protocols.newtop.membership.agreement import Agreement, Detection
 from antiphon.protocols.newtop.membership.installer import ViewInstaller
 from antiphon.protocols.newtop.membership.suspector import Suspector
-from antiphon.protocols.newtop.membership.views import ClosedChange, FlushChange, RemoveChange, ViewChange
+from antiphon.protocols.newtop.membership.views import (
+    ClosedChange,
+    FlushChange,
+    HaltedChange,
+    RemoveChange,
+    ViewChange,
+)
 from antiphon.protocols.newtop.news import News
 from antiphon.protocols.newtop.numbers import Numbers
 from antiphon.protocols.newtop.ordering.blocks import SlowOrder, TotalOrder
@@ -171,6 +178,24 @@ def closed_at_the_first_remove(patch: pytest.MonkeyPatch) -> None:
 
 def closed_without_blocking(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ClosedChange, "holds_senders", False)
+
+
+def halted_only_by_agreement(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(HaltedChange, "halts", False)
+
+
+def halted_until_the_agreement(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(HaltedChange, "holds_senders", False)
+
+
+def refuted_suspicions_halt(patch: pytest.MonkeyPatch) -> None:
+    """Senders go on only when a view is installed."""
+
+    def halt(self: Agreement) -> None:
+        if self._group.change.halts and self.suspicions:
+            self._group.gate.hold(Reason.MEMBER_SUSPECTED)
+
+    patch.setattr(Agreement, "_halt", halt)
 
 
 def no_nulls(patch: pytest.MonkeyPatch) -> None:
@@ -731,6 +756,11 @@ BUGS: Final[tuple[Bug, ...]] = (
         wanted=("D6",), rigs=("membership",)),
     Bug("properties 9", "closed: sends are not blocked", closed_without_blocking, _closed, wanted=("D6", "D7"),
         rigs=("membership",)),
+    Bug("9.6", "halted: a suspicion does not stop senders", halted_only_by_agreement, wanted=("D15",),
+        rigs=("halted",)),
+    Bug("9.6", "halted: senders go on when a failure is agreed", halted_until_the_agreement,
+        wanted=("D6", "D7", "D15"), rigs=("halted",)),
+    Bug("9.6", "halted: a refuted suspicion still stops senders", refuted_suspicions_halt, rigs=("halted",)),
     Bug("properties 9", "no nulls under silence", no_nulls, wanted=("L2", "L10")),
     Bug("E-24, E-45", "no member is marked, and a member that learns of its exclusion goes on", excluded_and_content),
     Bug("properties 9", "views are delivered before messages that precede them",

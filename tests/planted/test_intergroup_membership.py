@@ -61,8 +61,8 @@ SHOWN: Final = (
     Shown("members_forget_the_floor", "changing", 10, "M2"),
     Shown("joiners_begin_with_what_was_received", "changing", 78, "D8"),
     Shown("lost_sources_stay", "intergroup", 43, "L5"),
-    Shown("sources_do_not_leave", "intergroup", 7, "OverflowError"),
-    Shown("new_sources_are_not_asked", "intergroup", 7, "L2"),
+    Shown("sources_do_not_leave", "intergroup", 42, "OverflowError"),
+    Shown("new_sources_are_not_asked", "intergroup", 115, "L2"),
 )
 
 

@@ -1,4 +1,4 @@
-"""D3 to D7 and D9 to D11: each message is delivered in the right group, service and view."""
+"""D3 to D7, D9 to D11 and D15: each message is delivered in the right group, service and view."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -137,17 +137,24 @@ def test_d5w_does_not_ask_those_that_go_apart() -> None:
 # D7
 
 
+def take(trace: Trace, step: str) -> None:
+    """A step of p1 towards a view without p3."""
+    if step == "suspect":
+        trace.suspect("p1", "p3")
+    elif step == "refute":
+        trace.row("p1", "refute", group="orders", view="v0", peer="p3")
+    elif step == "confirm":
+        trace.confirm("p1", "p3")
+    else:
+        trace.view("p1", "orders", "v1", ["p1", "p2"])
+
+
 @pytest.mark.parametrize(("when", "raised"), [(0, False), (1, True), (2, False)])
 def test_d7_sends_between_agreement_and_view(when: int, raised: bool) -> None:
     trace = trio(options=CLOSED)
     trace.crash("p3")
     for place, step in enumerate(("suspect", "confirm", "go on")):
-        if step == "suspect":
-            trace.suspect("p1", "p3")
-        elif step == "confirm":
-            trace.confirm("p1", "p3")
-        else:
-            trace.view("p1", "orders", "v1", ["p1", "p2"])
+        take(trace, step)
         if place == when:
             trace.send("p1")
     go_on(trace, "p2")
@@ -156,6 +163,39 @@ def test_d7_sends_between_agreement_and_view(when: int, raised: bool) -> None:
     if raised:
         assert sentence(events, "D7", "orders") == (
             "p1 sent orders/p1:0 (index 4) after the failure of p3 was agreed (index 3) and before it installed a view "
+            "without p3"
+        )
+
+
+# D15
+
+
+@pytest.mark.parametrize(
+    ("when", "view_change", "raised"),
+    [
+        (0, "halted", True),
+        (1, "halted", False),
+        (2, "halted", True),
+        (3, "halted", True),
+        (4, "halted", False),
+        (0, "closed", False),
+    ],
+)
+def test_d15_sends_while_a_member_is_suspected(when: int, view_change: str, raised: bool) -> None:
+    """p1 suspects p3 and takes it back; then suspects it again, agrees, and installs the view."""
+    trace = trio(options={"view_change": view_change})
+    for place, step in enumerate(("suspect", "refute", "suspect", "confirm", "go on")):
+        take(trace, step)
+        if place == when:
+            trace.send("p1")
+    trace.crash("p3")
+    go_on(trace, "p2")
+    events = trace.end(quiet=False)
+    assert ("D15" in violated(events)) == raised
+    if raised and not when:
+        assert verdict(events, "D15", "orders").opportunities == 3
+        assert sentence(events, "D15", "orders") == (
+            "p1 sent orders/p1:0 (index 3) after it began to suspect p3 (index 2) and before it installed a view "
             "without p3"
         )
 

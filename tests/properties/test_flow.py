@@ -286,3 +286,52 @@ def test_f3_needs_a_quiet_end() -> None:
     trace = pressed()
     trace.send("p1")
     assert outcome(trace.end(quiet=False), "F3") == ("vacuous", 0, 0)
+
+
+# InterGroup: a process that begins again
+
+
+def senders_with_window() -> Trace:
+    options = {"window": 2, "suspect_after": "1s"}
+    return Trace({"orders": ("p1", "p2")}, protocol="intergroup", options=options).begin()
+
+
+def only_receive(trace: Trace, process: str, view: str, members: list[str]) -> None:
+    """The process only receives in that view."""
+    previous, detail = trace.views[process, "orders"], '{"role":"receiver"}'
+    trace.row(process, "view", group="orders", view=view, members=members, previous=previous, detail=detail)
+    trace.views[process, "orders"] = view
+
+
+@pytest.mark.parametrize(("later", "over"), [(2, 0), (3, 1)])
+def test_f1_what_a_sender_sent_before_it_began_again_does_not_count(later: int, over: int) -> None:
+    """M16: it holds none of these messages any more, and never learns whether they are stable."""
+    trace = senders_with_window()
+    for _ in range(2):
+        trace.send("p1")
+    only_receive(trace, "p1", "p1/1", ["p1"])
+    for _ in range(later):
+        trace.send("p1")
+    assert outcome(trace.end(), "F1") == ("violated" if over else "pass", 2 + later, over)
+
+
+def test_f1_an_orderly_departure_does_not_open_the_window() -> None:
+    trace = senders_with_window()
+    for _ in range(2):
+        trace.send("p1")
+    only_receive(trace, "p1", "v1", ["p2"])
+    trace.view("p1", "orders", "v2", ["p1", "p2"])
+    trace.send("p1")
+    assert outcome(trace.end(), "F1") == ("violated", 3, 1)
+
+
+@pytest.mark.parametrize(("between", "outcome_of_both"), [(["p2"], ("pass", 1, 0)), (["p1"], ("violated", 2, 1))])
+def test_f3_a_process_that_began_again_owes_nothing(between: list[str], outcome_of_both: tuple[str, int, int]) -> None:
+    """p2 leaves the senders and returns: alone in its view because it begins again, or in order."""
+    trace = senders_with_window()
+    trace.block("p1")
+    trace.deliver("p1", trace.send("p1"))
+    only_receive(trace, "p2", "between", between)
+    trace.view("p1", "orders", "v2", ["p1", "p2"])
+    trace.view("p2", "orders", "v2", ["p1", "p2"])
+    assert outcome(trace.end(), "F3") == outcome_of_both

@@ -6,7 +6,7 @@ from antiphon.properties.families import BUILT_IN, PROMISES
 from antiphon.properties.promises import JUDGED, NOT_JUDGED
 from tests.support.traces.handmade import Trace, verdicts
 
-CLOSED = [codes for each in BUILT_IN.values() for codes in each.closed.values()]
+CLOSED = [codes for each in BUILT_IN.values() for table in (each.closed, each.halted) for codes in table.values()]
 CAUSAL = ("causal-slow", "causal-fast", "causal-relative", "causal-vector")
 
 
@@ -16,7 +16,7 @@ def test_causal_services_promise_all_but_a_common_order(service: str) -> None:
     assert PROMISES["newtop", service] < PROMISES["newtop", "total"]
 
 
-@pytest.mark.parametrize("property_id", ["M6", "D5", "D6", "D7", "D13", "D14", "O7", "S5", "S6"])
+@pytest.mark.parametrize("property_id", ["M6", "D5", "D6", "D7", "D13", "D15", "O7", "S5", "S6"])
 def test_newtop_does_not_promise_the_property(property_id: str) -> None:
     newtop = [promised for (protocol, _), promised in PROMISES.items() if protocol == "newtop"]
     assert all(property_id not in promised for promised in newtop)
@@ -73,3 +73,16 @@ def test_services_in_one_run_are_judged_each_by_its_own() -> None:
     assert found["O6", None].opportunities == 4
     assert found["D1", "b"].opportunities == 4
     assert found["O5", "b"].outcome == "not promised"
+
+
+def test_each_group_of_a_member_is_judged_by_the_service_that_it_joined_with() -> None:
+    """A member that traces itself names the service of a group when it joins it."""
+    trace = Trace({"cut": ["p1", "p2"], "closed": ["p1", "p2"], "sequenced": ["p1", "p2"]}).begin()
+    for process in ("p1", "p2"):
+        trace.join(process, "cut", view_change="cut")
+        trace.join(process, "closed", view_change="closed")
+        trace.join(process, "sequenced", mode="asymmetric")
+    found = verdicts(trace.end(settled=False))
+    judged = {(name, group): told.outcome != "not promised" for (name, group), told in found.items()}
+    assert [judged["D6", group] for group in ("cut", "closed", "sequenced")] == [False, True, False]
+    assert [judged["F2", group] for group in ("cut", "closed", "sequenced")] == [True, True, False]

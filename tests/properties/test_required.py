@@ -43,7 +43,9 @@ def test_requirements_go_through_all_runs_of_a_table() -> None:
 
 
 def test_promised_properties_may_be_required_without_any_change_of_the_verdicts() -> None:
-    offered = frozenset(PROMISES["newtop", "total"] & set(JUDGED)) - COMING - VOTED - {"L9"}  # these only in some runs
+    offered = (
+        frozenset(PROMISES["newtop", "total"] & set(JUDGED)) - COMING - VOTED - {"L9", "D14"}
+    )  # these only in some runs
     for seed in range(10):
         assert judge(good_trace(seed), offered) == judge(good_trace(seed))
 

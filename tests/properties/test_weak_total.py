@@ -219,5 +219,5 @@ def test_causal_services_promise_no_common_order(service: str) -> None:
     silent = {
         name for name, _ in found if found[name, None if (name, None) in found else "a"].outcome == "not promised"
     }
-    never = {"O5", "O5x", "O6", "O8", "D11", "D13", "D14", "O7", "S3", "S5", "S6", "M12", "M13", "L11"}
+    never = {"O5", "O5x", "O6", "O8", "D11", "D13", "D14", "D15", "O7", "S3", "S5", "S6", "M12", "M13", "L11"}
     assert silent == never | BUILT_IN["newtop"].closed["total"] | COMING

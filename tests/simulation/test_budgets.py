@@ -141,6 +141,17 @@ BUDGETS = (
     at_most(
         "ring/causal-fast compressed", "stamp", 8 + 1 + 4 + (3 + 4 + 3 + 8), "one entry: the sender's last message"
     ),
+    # No delivery waits for a number: answers wait 10 ms or until a quarter of the window is owed.
+    *(
+        budget
+        for order in ("fifo", "reliable")
+        for budget in (
+            exactly(f"ring/{order}", "nulls", 3, "n - 1: a message alone is answered once"),
+            at_most(f"ring/{order}", "alive", 4, "n: complete"),
+            at_most(f"stream/{order}", "nulls", 3 / 4, "n - 1 for five messages each 10 ms; measured 0.6"),
+        )
+    ),
+    at_most("stream/causal-fast", "nulls", 3, "n - 1 for each message; measured 3.0"),
     # Datagrams.
     exactly("datagrams alone", "repairs", 0, "nothing is lost"),
     at_most("datagrams alone", "told", 2 * 4 * 3, "status and ack once between any two, after the last announcement"),
@@ -225,6 +236,11 @@ def active(senders: str, silence: str, interval: str = "20ms") -> Scenario:
     return scenario({"g0": "1234"}, workload, options=f'{UNPACKED}, time_silence = "{silence}"')
 
 
+def stream(service: str) -> Scenario:
+    workload = '{ group = "g0", senders = ["p1"], messages = 200, interval = "2ms" }'
+    return scenario({"g0": "1234"}, workload, service=service)
+
+
 def datagrams(network: str, workload: str = BUSY) -> Scenario:
     return scenario({"g0": "1234"}, workload, network=f'transport = "datagram", {network}')
 
@@ -238,6 +254,7 @@ CASES: dict[str, Callable[..., Scenario]] = {
     "triangle": overlapping(TRIANGLE),
     "twins": overlapping(TWINS),
     "busy": busy,
+    "stream": stream,
     "datagrams alone": lambda: datagrams(FIXED, '{ group = "g0", senders = ["p1"], messages = 5, interval = "1s" }'),
     "datagrams": lambda: datagrams(FIXED),
     "datagrams reordered": lambda: datagrams('latency = { kind = "lognormal", median = "2ms" }'),

@@ -16,7 +16,13 @@ from antiphon.trace.table import events_table
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 LADDER = SCENARIOS / "ladder"
-ONCE_FAILED = {"classic": (29, 216, 284), "two-phase": (), "acks": (4, 5, 29, 109, 328, 521)}
+ONCE_FAILED = {
+    "classic": (29, 216, 284),
+    "two-phase": (),
+    "combined": (),
+    "synchronous": (),
+    "acks": (4, 5, 29, 109, 328, 521),
+}
 """Seeds that failed, did not settle or broke a promise at one time."""
 
 
@@ -38,7 +44,9 @@ def told(row: dict[str, object]) -> dict[str, object]:
     return detail
 
 
-@pytest.mark.parametrize(("family", "runs"), [("classic", 120), ("two-phase", 150), ("acks", 40)])
+@pytest.mark.parametrize(
+    ("family", "runs"), [("classic", 120), ("two-phase", 150), ("combined", 80), ("synchronous", 60), ("acks", 40)]
+)
 def test_random_scenarios_keep_every_promise(family: str, runs: int) -> None:
     """A few seeds of the campaign; a failing one is `FAMILIES[family].draw(seed)`, and becomes one of `ONCE_FAILED`."""
     for seed in (*range(runs), *ONCE_FAILED[family]):
@@ -62,7 +70,28 @@ def test_each_rung_of_the_ladder_breaks_what_the_next_promises(service: str, bre
     assert violated(run, breaks, keeps) == {breaks}
 
 
-@pytest.mark.parametrize("family", ["classic", "acks"])
+@pytest.mark.parametrize(("service", "keeps"), [("fifo-total", "O1 O2 O6"), ("causal-total", "O3 O4 O6 O8")])
+def test_total_order_can_be_combined_with_a_rung_of_the_ladder(service: str, keeps: str) -> None:
+    run = simulate(read_scenario(LADDER / f"{service}.toml"))
+    assert not violated(run, *keeps.split())
+
+
+@pytest.mark.parametrize(("name", "breaks"), [("in-time", set()), ("too-slow", {"D13", "L2", "O4"})])
+def test_rounds_need_a_network_that_is_fast_enough_for_agreement_but_not_for_order(name: str, breaks: set[str]) -> None:
+    run = simulate(read_scenario(SCENARIOS / "rounds" / f"{name}.toml"))
+    assert run.quiet
+    assert violated(run) == breaks
+
+
+def test_rounds_deliver_on_time_without_news_of_a_crash() -> None:
+    """p4 crashes at 50 ms, and its last message is delivered at 75 ms by each clock; views tell of it after 500 ms."""
+    run = simulate(read_scenario(SCENARIOS / "rounds" / "in-time.toml"))
+    assert {int(str(row["time"])) // 1_000 % 25_000 for row in rows(run, "deliver")} == {0, 20_000}
+    assert max(int(str(row["time"])) for row in rows(run, "deliver") if row["sender"] == "p4") == 75_000_000
+    assert min(int(str(row["time"])) for row in rows(run, "view") if row["time"]) > 500_000_000
+
+
+@pytest.mark.parametrize("family", ["classic", "synchronous", "acks"])
 @pytest.mark.parametrize("seed", range(0, 40, 8))
 def test_carrying_frames_instead_of_bytes_changes_nothing(family: str, seed: int) -> None:
     plan = FAMILIES[family].draw(seed)

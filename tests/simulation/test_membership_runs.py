@@ -55,6 +55,47 @@ def components(run: Run) -> list[list[str]]:
 CRASH = 'kind = "crash", process = "p2", at = "95ms"'
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_halted_runs_keep_every_promise(seed: int) -> None:
+    run = simulate(FAMILIES["halted"].draw(seed))
+    assert run.quiet
+    assert not [verdict for verdict in judge(events(run)) if verdict.violations]
+
+
+def test_view_rows_tell_how_many_processes_were_excluded_if_the_scenario_asks() -> None:
+    """The e of Macedo94 §6.4."""
+    silent, telling = (
+        run_of(text + SPREAD, CRASH, 'kind = "crash", process = "p3", at = "700ms"')
+        for text in (BASE, BASE.replace("}", ", excluded_count = true }", 1))
+    )
+    told = [json.loads(row["detail"]).get("excluded") for row in rows(telling, "view", "p1")]
+    assert told == [0, 1, 2]
+    assert not any("excluded" in json.loads(row["detail"]) for row in rows(silent, "view"))
+
+
+def pauses(view_change: str) -> tuple[int, int]:
+    """How long senders of scenarios/halted.toml wait in this mode: until the crash, and after it."""
+    text = (SCENARIOS / "halted.toml").read_text(encoding="utf-8").replace('"halted"\n\n', f'"{view_change}"\n\n')
+    run = simulate(parse_scenario(text))
+    assert run.quiet
+    assert not [verdict for verdict in judge(events(run)) if verdict.violations]
+    waited = [0, 0]
+    since: dict[str, int] = {}
+    for row in sorted((*rows(run, "block"), *rows(run, "unblock")), key=lambda row: row["time"]):
+        if row["kind"] == "block":
+            since.setdefault(row["process"], row["time"])
+        else:
+            began = since.pop(row["process"])
+            waited[began > 600_000_000] += row["time"] - began
+    return waited[0], waited[1]
+
+
+def test_halted_senders_wait_longer_than_closed_ones_and_for_wrong_suspicions_too() -> None:
+    (none, closed), (wrong, halted) = pauses("closed"), pauses("halted")
+    assert none == 0 < wrong
+    assert 0 < 5 * closed < halted
+
+
 def test_a_crashed_process_is_suspected_confirmed_and_excluded() -> None:
     run = run_of(BASE + SPREAD, CRASH)
     assert run.quiet

@@ -32,7 +32,6 @@ from tests.support.patience import SECONDS_MAX
         ({"join_within": float("nan")}, "join_within must be a number of seconds above 0"),
         ({"suspect_after": float("inf")}, "suspect_after must be at least 0.08 seconds, and below a billion"),
         ({"idle_probe": 1e12}, "idle_probe must be a number of seconds that is not negative, and below a billion"),
-        ({"sequenced": {1}}, "1 is not a name for a group"),
         ({"advertise": "127.0.0.1:0"}, "names no port"),
         ({"bind": "127.0.0.1:\u0663"}, "is not an address such as"),
         ({"bind": "0.0.0.0:0"}, "name the one that others reach, as advertise"),

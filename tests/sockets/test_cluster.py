@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from antiphon import ConfigurationError, Event, Message, NotAMember, Reset, View
+from antiphon import ConfigurationError, Event, Message, NotAMember, Reset, Total, View
 from antiphon.protocols.newtop.frames import BlockFrame
 from antiphon.testing import Cluster, cluster, run
 from antiphon.types import GroupId
@@ -187,6 +187,7 @@ def test_a_crashed_member_is_excluded_and_restarts_as_a_new_incarnation() -> Non
             await members.crash(1)
             view = await take_view(members, 0, "p1", "p3")
             assert [left.process for left in view.left] == ["p2"]
+            assert view.excluded == 1
             with pytest.raises(NotAMember):
                 await members[1].send(b"from beyond")
             group = await members.restart(1)
@@ -218,7 +219,7 @@ def test_a_member_that_pauses_shortly_misses_nothing() -> None:
 
 def test_members_of_a_cluster_may_be_in_more_groups() -> None:
     async def scenario() -> None:
-        async with cluster(2, service="total-safe") as members:
+        async with cluster(2, service=Total(safe=True)) as members:
             others = await asyncio.gather(*(member.join("other") for member in members.members))
             await others[0].ready(2)
             assert [member.id for member in members.members] == [*others[0].health.members]

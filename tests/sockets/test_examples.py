@@ -1,6 +1,8 @@
 """The examples as real processes, with a deadline."""
 
 import asyncio
+import hashlib
+import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -89,8 +91,13 @@ async def chat() -> None:
         await bob.prints(lambda lines: "* ann is gone: left" in lines)
         await bob.ends()
         said = [[line for line in each.lines if not line.startswith("*")] for each in (ann, bob, eve)]
-        assert said[0] == said[1] == said[2]
-        assert len(said[0]) == 4
+        for lines in said:
+            assert sorted(lines) == ["ann: hello", "bob: hello ann", "bob: how are you?", "eve: hi"]
+            assert [line for line in lines if "eve" not in line] == [
+                "ann: hello",
+                "bob: hello ann",
+                "bob: how are you?",
+            ]
 
 
 async def bank() -> None:
@@ -106,6 +113,52 @@ async def bank() -> None:
         await north.ends()
         await south.prints(lambda lines: lines[-2:] == ["* 1 branches", "* in business"])
         await south.ends()
+
+
+async def booking() -> None:
+    async with asyncio.timeout(SECONDS_MAX), running("booking.py", "ann", "bob") as (ann, bob):
+        for each in (ann, bob):
+            await each.prints(lambda lines: "* here: ann, bob" in lines)
+        ann.type("12", "is it yours?")
+        bob.type("12")
+        for each in (ann, bob):
+            await each.prints(lambda lines: "* all members know of your wish for seat 12" in lines)
+            await each.prints(lambda lines: len(seats(lines)) == 2 and "ann: is it yours?" in lines)
+        assert seats(ann.lines) == seats(bob.lines)
+        assert len({*seats(ann.lines)}) == 1  # both wishes, one owner
+        await ann.ends()
+        await bob.ends()
+
+
+async def work_queue(folder: Path) -> None:
+    """Of three members one is stopped, gets tasks, and is killed: the others do them."""
+    files = [folder / f"{number}.txt" for number in range(6)]
+    for file in files:
+        file.write_text(file.name)
+    async with asyncio.timeout(SECONDS_MAX), running("work_queue.py", "ann", "bob", "eve") as (ann, bob, eve):
+        for each in (ann, bob, eve):
+            await each.prints(lambda lines: "* 3 members" in lines)
+        eve.process.send_signal(signal.SIGSTOP)
+        ann.type(*map(str, files[:3]), "/no/such/file")
+        await ann.prints(lambda lines: len(results(lines)) == 3)  # they wait for no other member
+        eve.process.kill()
+        bob.type(*map(str, files[3:]))
+        await bob.prints(lambda lines: len(results(lines)) == 3)
+        await ann.prints(lambda lines: len(results(lines)) == 4)
+        await ann.ends()
+        await bob.ends()
+        assert sum(line.endswith("its worker is gone, another member does it") for line in ann.lines) == 1
+        expected = {f"{file}: {hashlib.sha256(file.name.encode()).hexdigest()}" for file in files}
+        done = {line.partition(" by ")[0] for line in results(ann.lines + bob.lines)}
+        assert done == expected | {"/no/such/file: No such file or directory"}
+
+
+def results(lines: list[str]) -> list[str]:
+    return [line for line in lines if line.startswith("/")]
+
+
+def seats(lines: list[str]) -> list[str]:
+    return [line for line in lines if line.startswith("seat ")]
 
 
 async def branch_out_of_business() -> None:
@@ -137,8 +190,32 @@ def test_bank() -> None:
     asyncio.run(bank())
 
 
+def test_work_queue(tmp_path: Path) -> None:
+    asyncio.run(work_queue(tmp_path))
+
+
+def test_booking() -> None:
+    asyncio.run(booking())
+
+
 def test_a_branch_that_is_not_primary_keeps_what_is_typed() -> None:
     asyncio.run(branch_out_of_business())
+
+
+def test_a_replica_moves_while_requests_go_on() -> None:
+    async def moves() -> None:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(EXAMPLES / "migration.py"),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        async with asyncio.timeout(SECONDS_MAX):
+            output, errors = await process.communicate()
+        assert (process.returncode, errors) == (0, b"")
+        assert output.decode().splitlines()[-1] == "all in the same order: True"
+
+    asyncio.run(moves())
 
 
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)

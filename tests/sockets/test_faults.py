@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from antiphon import Blocked, Event, FlowBlocked, Group, Member, Message, View
+from antiphon.core.effects import Frame
 from antiphon.sockets.transports.greeting import Hello, hello_in
 from antiphon.sockets.transports.links import Link
 from antiphon.sockets.transports.tcp import TcpMesh
@@ -227,11 +228,11 @@ async def test_a_member_whose_frame_comes_damaged_loses_its_connection_and_comes
         mesh = mesh_of(found[2])
         damaged: list[bytes] = []
 
-        def send(sealed: bytes, peers: Iterable[ProcessId]) -> None:
+        def send(sealed: bytes, peers: Iterable[ProcessId], frame: Frame | None = None) -> None:
             if not damaged and sealed.endswith(b"damaged"):
                 damaged.append(sealed)
                 sealed = sealed[:-1] + b"?"
-            TcpMesh.send(mesh, sealed, peers)
+            TcpMesh.send(mesh, sealed, peers, frame)
 
         mesh.send = send  # type: ignore[method-assign]
         await groups[2].send(b"damaged")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from antiphon import ConfigurationError, Group, NotJoined, View
+from antiphon import ConfigurationError, Group, NotJoined, Total, View
 from antiphon.testing import cluster, run
 from tests.support.village import Village, sees_primary, village
 
@@ -123,7 +123,7 @@ def test_a_restarted_member_never_founds_alone_while_its_peers_answer_slowly(see
             await asyncio.sleep(0.01)
 
     async def scenario() -> None:
-        async with cluster(3, seed=seed, service="total-safe") as members:
+        async with cluster(3, seed=seed, service=Total(safe=True)) as members:
             work = [asyncio.create_task(read(members[place])) for place in (0, 1)]
             work += [asyncio.create_task(load(members[place])) for place in (0, 1)]
             await members.crash(2)

@@ -13,7 +13,7 @@ from antiphon.core import effects
 from antiphon.testing import cluster, run
 from antiphon.types import GroupId, ProcessId
 from tests.support.loopback import cancel_at
-from tests.support.replica import Replica
+from tools.lab.replica import Replica
 
 
 class Desk:
@@ -32,11 +32,16 @@ class Desk:
     def waiting(self, group: GroupId) -> int:
         return self.held
 
-    def send(self, group: GroupId, payload: bytes) -> None:
-        self.sent.append(payload)
+    def first_unstable(self, group: GroupId) -> int | None:
+        return 0
 
-    def send_all(self, group: GroupId, payloads: list[bytes]) -> None:
+    def send(self, group: GroupId, payload: bytes) -> int:
+        self.sent.append(payload)
+        return len(self.sent) - 1
+
+    def send_all(self, group: GroupId, payloads: list[bytes]) -> int:
         self.sent += payloads
+        return len(self.sent) - 1
 
     def hurry(self) -> None:
         self.urged.append("at once")
@@ -128,9 +133,9 @@ def test_many_senders_that_had_to_wait_go_on_together() -> None:
 class Filling(Desk):
     """Sent messages wait."""
 
-    def send(self, group: GroupId, payload: bytes) -> None:
-        super().send(group, payload)
+    def send(self, group: GroupId, payload: bytes) -> int:
         self.held += 1
+        return super().send(group, payload)
 
 
 @pytest.mark.parametrize("size", [1, 300_000])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import antiphon
-from antiphon import ConfigurationError, Group, Member, Message, NotAMember, Reset, View
+from antiphon import ConfigurationError, Group, Member, Message, NotAMember, Reset, Total, View
 from antiphon.protocols.newtop.process import NewtopProcess
 from antiphon.sockets.transports.tcp import TcpMesh
 from antiphon.types import name_of
@@ -148,7 +148,7 @@ def has_left(events: list[antiphon.Event]) -> bool:
 @on_loopback
 async def test_a_leave_completes_soon_in_a_group_with_a_sequencer() -> None:
     """All leave at once without reading more events: each waits until the others have completed the message."""
-    async with members(3, sequenced={"orders"}) as found:
+    async with members(3, service=Total(sequencer=True)) as found:
         groups = await join_all(found)
         await groups[1].send(b"last")
         await take_each(groups, 1)
@@ -312,7 +312,7 @@ async def test_a_snapshot_that_is_no_bytes_is_refused_where_it_is_asked_for() ->
         ({"name": "world"}, "'world' is not a name for a process"),
         ({"preset": "moon"}, "there is no preset 'moon'"),
         ({"speed": 3}, "a member has no setting 'speed'"),
-        ({"service": "fifo"}, "service 'fifo' is not one of"),
+        ({"service": "total-safe"}, "service must be a value such as Total"),
         ({"suspect_after": "1s"}, "suspect_after must be a number, not '1s'"),
         ({"suspect_after": 0.01}, "suspect_after must be at least"),
         ({"suspect_after": float("nan")}, "suspect_after must be"),
@@ -322,8 +322,7 @@ async def test_a_snapshot_that_is_no_bytes_is_refused_where_it_is_asked_for() ->
         ({"window": 2.5}, "window must be a whole number"),
         ({"frame_bytes": 5_000_000}, "frame_bytes must be between"),
         ({"flow_control": 4}, "flow_control must be 0, 1, 2 or 3"),
-        ({"sequenced": "orders"}, "sequenced must be a set of names"),
-        ({"sequenced": {"orders"}, "flow_control": 1}, "a group with a sequencer needs"),
+        ({"service": Total(sequencer=True), "flow_control": 1}, "needs flow_control 3 or 0, not 1"),
     ],
 )
 def test_impossible_settings_are_refused_in_one_sentence(chosen: dict[str, Any], sentence: str) -> None:

@@ -10,7 +10,19 @@ from typing import Any
 
 import pytest
 
-from antiphon import Blocked, ConfigurationError, Degraded, Event, Excluded, Group, Member, Message, NotAMember, View
+from antiphon import (
+    Blocked,
+    ConfigurationError,
+    Degraded,
+    Event,
+    Excluded,
+    Group,
+    Member,
+    Message,
+    NotAMember,
+    Total,
+    View,
+)
 from antiphon.api.events import Transitional
 from antiphon.api.notices import Notice, Notices
 from antiphon.api.settings import settings
@@ -48,7 +60,9 @@ async def read_to_the_end(group: Group, events: list[Event]) -> None:
         events += more
 
 
-@pytest.mark.parametrize("chosen", [{}, {"sequenced": {"group"}}, {"flow_control": 1}, {"service": "total-safe"}])
+@pytest.mark.parametrize(
+    "chosen", [{}, {"service": Total(sequencer=True)}, {"flow_control": 1}, {"service": Total(safe=True)}]
+)
 @pytest.mark.parametrize("busy", [False, True])
 def test_an_application_that_does_not_read_is_named_once_at_every_member(chosen: dict[str, Any], busy: bool) -> None:
     """Whether there is one message or an endless stream of them. The end of it is told once too."""

@@ -7,20 +7,18 @@ from typing import Any
 
 import pytest
 
-from antiphon import ConfigurationError, Group, Member, Message, SettingsMismatch
+from antiphon import ConfigurationError, Group, Member, Message, SettingsMismatch, Total
 from antiphon.api.settings import AGREED, MAY_DIFFER, MemberSettings, settings
 from antiphon.testing import run
 from tests.support.loopback import FAST, members, name, on_loopback, take_each, until
 from tests.support.mixed import mixed
 
 OTHER: dict[str, Any] = {
-    "service": "total-safe",
     "flow_control": 0,
     "window": 8,
     "suspect_after": 1.5,
     "time_silence": 0.1,
     "primary": 5,
-    "sequenced": frozenset({"orders"}),
 }
 """For each setting that must agree, a value that is not the default."""
 LOOSE: dict[str, Any] = {
@@ -35,15 +33,13 @@ LOOSE: dict[str, Any] = {
 
 
 def text(setting: str, value: object) -> str:
-    if setting == "sequenced":
-        return "yes" if value else "no"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def test_it_is_decided_of_each_setting_whether_it_must_agree() -> None:
     """A new setting must be entered in one of the two lists."""
-    assert sorted((*AGREED, *MAY_DIFFER, "sequenced")) == sorted(field.name for field in fields(MemberSettings))
-    assert {*OTHER} == {*AGREED, "sequenced"}
+    assert sorted((*AGREED, *MAY_DIFFER, "service")) == sorted(field.name for field in fields(MemberSettings))
+    assert {*OTHER} == {*AGREED}
     assert {*LOOSE} == {*MAY_DIFFER}
 
 
@@ -149,7 +145,7 @@ def test_a_peer_that_comes_back_with_the_right_settings_is_refused_no_longer() -
 
 def test_forming_a_group_of_processes_with_different_settings_is_an_error() -> None:
     async def scenario() -> None:
-        async with mixed(("p1", {}), ("p2", {"service": "total-safe"})) as (one, two):
+        async with mixed(("p1", {}), ("p2", {"service": Total(safe=True)})) as (one, two):
             await asyncio.sleep(0.1)
             joining = asyncio.create_task(two.join("orders"))
             with pytest.raises(SettingsMismatch, match="service is total here and total-safe there"):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from antiphon import ConfigurationError, Group, Message, Progress, Reset, View
+from antiphon import ConfigurationError, Group, Message, Progress, Reset, Total, View
 from antiphon.testing import Cluster, cluster, run
 from tests.support.loopback import members as on_tcp
 from tests.support.loopback import on_loopback, until
@@ -24,7 +24,7 @@ class Table:
     def __init__(self) -> None:
         self.state = b""
         self.messages: list[bytes] = []
-        self.at: dict[int, Callable[[], None]] = {}
+        self.at: dict[int, Callable[[], object]] = {}
         self.asked = self.begun = self.ended = 0
         self.error: BaseException | None = None
         self.resets: list[Reset] = []
@@ -82,7 +82,7 @@ def soon(work: Any) -> Callable[[], None]:
 
 @pytest.mark.parametrize(
     "chosen",
-    [{}, {"service": "total-safe"}, {"sequenced": {"group"}}, {"flow_control": 0}, {"flow_control": 1}],
+    [{}, {"service": Total(safe=True)}, {"service": Total(sequencer=True)}, {"flow_control": 0}, {"flow_control": 1}],
     ids=str,
 )
 def test_a_state_in_pieces_is_told_by_one_member_and_complete_at_the_joiner(chosen: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from antiphon import Group, NotAMember
 from antiphon.testing import Cluster, cluster, run
-from tests.support.replica import Replica
+from tools.lab.replica import Replica
 
 
 class Trouble:

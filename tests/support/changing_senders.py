@@ -5,7 +5,7 @@ from typing import Final
 
 from antiphon.campaign.families import Family
 from antiphon.protocols.intergroup.options import InterGroupOptions
-from antiphon.protocols.intergroup.scenarios import _change
+from antiphon.protocols.intergroup.scenarios.mixed import _change
 from antiphon.scenario.changes import possible_changes
 from antiphon.scenario.draws import MS, draw_workload
 from antiphon.scenario.model import Fault, Fixed, Group, Hosts, Member, Network, Scenario, Skew, Uniform

@@ -21,7 +21,10 @@ from antiphon.protocols.classic.settings import ClassicGroupPlan, ClassicSetting
 from antiphon.types import GroupId, ProcessId, View, first_view
 
 GROUP = GroupId("g")
-SERVICES: Final[tuple[Service, ...]] = ("reliable", "fifo", "causal", "total")
+SERVICES: Final[tuple[Service, ...]] = ("reliable", "fifo", "causal", "total", "fifo-total", "causal-total")
+_FIFO: Final = ("fifo", "causal", "fifo-total", "causal-total")
+_CAUSAL: Final = ("causal", "causal-total")
+_TOTAL: Final = ("total", "fifo-total", "causal-total")
 Keep = Callable[[str, Frame], bool]
 """Decides which frames in transit of a crashing process still arrive."""
 
@@ -319,7 +322,7 @@ def crash(cluster: ClassicCluster, victim: str, chance: random.Random, *, stream
 def faults(cluster: ClassicCluster) -> list[str]:
     """Every promise that was broken, in one sentence each, when everything has arrived."""
     found = [*safety_faults(cluster), *_agreement(cluster), *_drained(cluster)]
-    if cluster.service == "total":
+    if cluster.service in _TOTAL:
         found += _one_order(cluster)
     return found
 
@@ -327,11 +330,11 @@ def faults(cluster: ClassicCluster) -> list[str]:
 def safety_faults(cluster: ClassicCluster) -> list[str]:
     """Those that can be seen at any time, crashed processes included."""
     found = [*_integrity(cluster)]
-    if cluster.service in ("fifo", "causal"):
+    if cluster.service in _FIFO:
         found += _fifo(cluster)
-    if cluster.service == "causal":
+    if cluster.service in _CAUSAL:
         found += _causal(cluster)
-    if cluster.service == "total":
+    if cluster.service in _TOTAL:
         found += _stamp_order(cluster)
     return found
 

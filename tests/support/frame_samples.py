@@ -16,6 +16,9 @@ from antiphon.protocols.newtop.frames import (
     AbortFrame,
     AckFrame,
     AliveFrame,
+    AnsweredFrame,
+    AnswerFrame,
+    Ask,
     BaseFrame,
     BlockFrame,
     ConfirmedFrame,
@@ -31,6 +34,7 @@ from antiphon.protocols.newtop.frames import (
     PresenceFrame,
     ProbeFrame,
     ProposeFrame,
+    QueryFrame,
     ReadyFrame,
     RefuseFrame,
     RefuteFrame,
@@ -156,6 +160,17 @@ NEWTOP: Final[dict[str, Frame]] = {
     "submit, packed": _SUBMIT._replace(payloads=(b"one", b"", b"three")),
     "piece with a mark": _SUBMIT._replace(more=True, excluded=(P2, AE)),
     "need": NeedFrame(G, P2, 17),
+    "data that is a request": _DATA._replace(ask=Ask(2)),
+    "data that is an answer, with all it can have": _DATA._replace(
+        ask=Ask(LARGEST, AE), more=True, flow=Flow(6, 5, 4, 3), sequence=30, excluded=(P2,)
+    ),
+    "ordered request of another": _ORDERED_DATA._replace(ask=Ask(0)),
+    "submitted answer": _SUBMIT._replace(ask=Ask(3, P1)),
+    "repair of a request": RepairFrame(G, P2, (_DATA._replace(ask=Ask(2), sequence=30),)),
+    "query": QueryFrame(G, P1, 4, b"which?"),
+    "answer": AnswerFrame(_FORMED, P3, 4, b"that"),
+    "answer of nothing": AnswerFrame(G, P3, 0, b""),
+    "answered": AnsweredFrame(G, P1, 4),
 }
 CLASSIC: Final[dict[str, Frame]] = {
     "data": _MESSAGE,

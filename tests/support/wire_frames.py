@@ -10,6 +10,9 @@ from antiphon.protocols.newtop.frames import (
     AbortFrame,
     AckFrame,
     AliveFrame,
+    AnsweredFrame,
+    AnswerFrame,
+    Ask,
     BaseFrame,
     BlockFrame,
     ConfirmedFrame,
@@ -25,6 +28,7 @@ from antiphon.protocols.newtop.frames import (
     PresenceFrame,
     ProbeFrame,
     ProposeFrame,
+    QueryFrame,
     ReadyFrame,
     RefuseFrame,
     RefuteFrame,
@@ -84,6 +88,9 @@ def marks(sender: ProcessId) -> st.SearchStrategy[tuple[ProcessId, ...]]:
     return st.frozensets(others(sender), max_size=4).map(lambda excluded: tuple(sorted(excluded)))
 
 
+asks = st.none() | st.builds(Ask, numbers_up, st.none() | processes)
+
+
 @st.composite
 def block_frames(
     draw: st.DrawFn, group: GroupId | None = None, sender: ProcessId | None = None, at: tuple[int, int] | None = None
@@ -108,6 +115,7 @@ def block_frames(
         excluded=draw(marks(sender)),
         notice=notice,
         state=state,
+        ask=draw(asks) if len(payloads) == 1 and state is None else None,
     )
 
 
@@ -245,6 +253,7 @@ def proposals(draw: st.DrawFn) -> ProposeFrame:
 def submissions(draw: st.DrawFn) -> SubmitFrame:
     sender = draw(processes)
     payloads = tuple(draw(st.lists(st.binary(max_size=40), min_size=1, max_size=5)))
+    state = draw(st.none() | st.integers(0, 2**32 - 1)) if len(payloads) == 1 else None
     counts = st.integers(1, 2**62)
     return SubmitFrame(
         draw(groups),
@@ -256,7 +265,8 @@ def submissions(draw: st.DrawFn) -> SubmitFrame:
         draw(numbers_up),
         len(payloads) == 1 and draw(st.booleans()),
         draw(marks(sender)),
-        draw(st.none() | st.integers(0, 2**32 - 1)) if len(payloads) == 1 else None,
+        state,
+        draw(asks) if len(payloads) == 1 and state is None else None,
     )
 
 
@@ -317,5 +327,8 @@ KINDS: dict[str, st.SearchStrategy[Frame]] = {
     "ordered": ordered_frames(),
     "submit": submissions(),
     "need": st.builds(NeedFrame, groups, processes, numbers_up),
+    "query": st.builds(QueryFrame, groups, processes, numbers_up, st.binary(max_size=40)),
+    "answer": st.builds(AnswerFrame, groups, processes, numbers_up, st.binary(max_size=40)),
+    "answered": st.builds(AnsweredFrame, groups, processes, numbers_up),
 }
 frames = st.one_of(*KINDS.values())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from antiphon import Group, Member, Message, TraceError
+from antiphon import Group, Member, Message, Total, TraceError
 from antiphon.trace.journal import JournalFile
 from tests.support.loopback import DEADLINE_S, FAST, join_all, members, take_each
 from tests.support.traced import collected, judged
@@ -28,7 +28,7 @@ async def exchange(trace: Path, **settings: Any) -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"transport": "udp"}, {"service": "total-safe"}, {"sequenced": frozenset({"orders"})}],
+    [{}, {"transport": "udp"}, {"service": Total(safe=True)}, {"service": Total(sequencer=True)}],
     ids=["tcp", "udp", "safe", "sequenced"],
 )
 def test_deliveries_of_members_on_sockets_are_judged(tmp_path: Path, settings: dict[str, Any]) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from antiphon import FlowBlocked, Group, Message, Reset
+from antiphon import FlowBlocked, Group, Message, Reset, Total
+from antiphon.core.effects import Frame
 from antiphon.testing import Cluster, cluster, run
 from antiphon.testing.network import Port
 from antiphon.types import ProcessId
@@ -25,10 +26,10 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sent]:
     frames: list[Sent] = []
     send = Port.send
 
-    def watched(port: Port, sealed: bytes, peers: Iterable[ProcessId]) -> None:
+    def watched(port: Port, sealed: bytes, peers: Iterable[ProcessId], frame: Frame | None = None) -> None:
         to = tuple(peers)
         frames.append((asyncio.get_running_loop().time(), port.id, to, bytes(sealed)))
-        send(port, sealed, to)
+        send(port, sealed, to, frame)
 
     monkeypatch.setattr(Port, "send", watched)
     return frames
@@ -97,8 +98,8 @@ async def _burst(members: Cluster, chance: random.Random, places: tuple[int, ...
 
 OPTIONS: list[dict[str, Any]] = [
     {},
-    {"service": "total-safe"},
-    {"sequenced": frozenset({"group", "other"})},
+    {"service": Total(safe=True)},
+    {"service": Total(sequencer=True)},
     {"flow_control": 0},
     {"flow_control": 2, "window": 4},
 ]

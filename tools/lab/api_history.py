@@ -73,7 +73,7 @@ class History:
     """Of one run, in the order in which it happened."""
 
     safe: bool
-    """True if the service is `total-safe`."""
+    """True if the service is `Total(safe=True)`."""
     acknowledged: list[Acknowledged] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     views: list[tuple[float, frozenset[ProcessId]]] = field(default_factory=list)

@@ -11,9 +11,9 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from antiphon import AntiphonError, Event, Group, Message, Primary, Reset, View
+from antiphon import AntiphonError, Event, Group, Message, Primary, Reset, Total, View
 from antiphon.api.founding import Found
 from antiphon.testing import cluster, run
 from antiphon.types import ProcessId
@@ -147,9 +147,8 @@ class Trouble:
         """Play it, and judge."""
         failed: list[str] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: failed.append(str(context)))
-        service = "total-safe" if self.history.safe else "total"
         snapshots = [lambda place=place: self._seats[place].application.snapshot() for place in range(self._size)]
-        async with cluster(self._size, seed=self._seed, snapshots=snapshots, service=service) as members:
+        async with cluster(self._size, seed=self._seed, snapshots=snapshots, **self._settings()) as members:
             self._members = members
             self._seats = [Seat(self._application(group.me)) for group in members]
             for seat, group in zip(self._seats, members, strict=True):
@@ -158,10 +157,17 @@ class Trouble:
             ending = await self._end()
             for seat in self._seats:
                 await self._abandon(seat)
-        found = judge(self.history, ending)
+        found = self._judge(ending)
         found.violations += [Violation("error", each) for each in failed]
         found.counts += self.counts
         return found
+
+    def _settings(self) -> dict[str, Any]:
+        """Of the members."""
+        return {"service": Total(safe=self.history.safe)}
+
+    def _judge(self, ending: Ending) -> Judgement:
+        return judge(self.history, ending)
 
     async def _trouble(self) -> None:
         chance = self._chance

@@ -97,7 +97,7 @@ def apart(seed: int) -> Apart:
             seed=seed,
             protocol="intergroup",
             quiet=Duration(3_000 * MS),
-            options=InterGroupOptions(keep_alive=alive),
+            options=InterGroupOptions(keep_alive=alive, suspect_after=Duration(500_000_000)),
             group=(Group(name="g", members=tuple(names)),),
             network=Network(transport="datagram", latency=Fixed(value=Duration(0))),
             site=tuple(Site(name=f"at-{name}", processes=(name,)) for name in names),

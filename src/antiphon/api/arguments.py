@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 from antiphon.errors import ConfigurationError
 from antiphon.wire.names import NAME_BYTES_MAX, is_name
+
+_FOREVER_S: Final = 1e9
 
 
 def require_name(name: object, owner: str) -> str:
@@ -30,6 +33,12 @@ def require_count(members: object) -> int:
     if not isinstance(members, int) or isinstance(members, bool):
         raise ConfigurationError(f"the number of members to wait for must be a whole number, not {members!r}")
     return members
+
+
+def require_seconds(seconds: object, name: str) -> None:
+    """A time to wait."""
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < _FOREVER_S:
+        raise ConfigurationError(f"{name} must be a number of seconds above 0 and below a billion, not {seconds!r}")
 
 
 def peer_addresses(peers: object) -> list[str]:

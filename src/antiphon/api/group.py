@@ -1,15 +1,19 @@
 """A group as its application holds it: send, and read one stream of events."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
+from antiphon.api.answers import Answer, Answers
 from antiphon.api.arguments import require_count
+from antiphon.api.asking import Asking
 from antiphon.api.events import Degraded, Event, View
 from antiphon.api.incoming import Incoming
 from antiphon.api.outgoing import Outgoing
+from antiphon.api.receipts import Receipt
 from antiphon.api.refusals import Refusal
+from antiphon.api.services import Service
 from antiphon.api.states import Failure, Progress, Snapshot, received
 from antiphon.api.transfers import Transfers
 from antiphon.core import effects
@@ -51,53 +55,69 @@ class Health:
     """Peers that form no group with this process, each with the reason; the latest first."""
 
 
-_ASIDE: Final = frozenset({effects.Blocked, effects.Unblocked, effects.Concern, effects.Evicted})
+_ASIDE: Final = frozenset(
+    {effects.Blocked, effects.Unblocked, effects.Concern, effects.Evicted, effects.Answered, effects.Unanswered}
+)
 """Effects outside of the delivery order."""
 
 
 class Group:
     """Made by `antiphon.join` or `Member.join`; an async context that leaves the group at its end."""
 
-    def __init__(self, member: "LocalProcess", name: GroupId, snapshot: Snapshot | None) -> None:
+    def __init__(
+        self, member: "LocalProcess", name: GroupId, snapshot: Snapshot | None, service: Service | None = None
+    ) -> None:
         self.name = str(name)
+        self.service = service
+        """What the group promises about deliveries; None if a scenario says it."""
         self.leaving = False
         """Whether the process leaves the group, or has left it."""
         self._member = member
         self._id = name
         self._outgoing = Outgoing(member, name)
+        self.collect = self._outgoing.collect
+        """A turn begins: give the core what was sent since the last one. Without a call in between, like `turned`."""
+        self.turned = self._outgoing.turned
+        """A turn is over: there may be room for messages, and more may be stable."""
+        self._asking = Asking(member, name, self._outgoing)
         self._transfers = Transfers(member, self, snapshot)
-        self._incoming = Incoming(member, self, self._transfers)
+        self._incoming = Incoming(member, self, self._transfers, self._asking)
         self._members: tuple[ProcessId, ...] = ()
         self._primary = False
         self._refused: AntiphonError | None = None
         self._left = asyncio.Event()
         self._graceful = False
+        self._leaving_calls: dict[object, Callable[[], None]] = {}
 
     # Sending
 
-    async def send(self, payload: bytes) -> None:
-        """Multicast to the group; waits while flow control holds messages back. If cancelled, nothing was sent."""
+    async def send(self, payload: bytes) -> Receipt:
+        """Multicast to the group; waits while flow control holds messages back. If cancelled, nothing was sent.
+
+        The receipt tells what becomes of the message: `await receipt.delivered()`, `await receipt.stable()`.
+        """
         outgoing = self._outgoing
         batch = outgoing.batch
         if len(batch) >= outgoing.credit or type(payload) is not bytes or len(payload) > outgoing.credit_bytes:
-            await outgoing.send_in_turn(payload)
-            return
-        is_first = not batch
-        batch.append(payload)  # the usual case: no further call, no other coroutine
+            return await outgoing.send_in_turn(payload)
+        is_first, receipt = not batch, outgoing.receipt
+        batch.append(payload)  # the usual case: no further call, no other coroutine, no object
         if is_first:
             outgoing.urge()
+        return receipt
 
-    def try_send(self, payload: bytes) -> None:
+    def try_send(self, payload: bytes) -> Receipt:
         """Multicast, or raise `FlowBlocked` if the message would have to wait."""
-        self._outgoing.try_send(payload)
+        return self._outgoing.try_send(payload)
 
-    def collect(self) -> None:
-        """A turn begins: give the core what was sent since the last one."""
-        self._outgoing.collect()
+    async def ask(self, payload: bytes, *, answers: Answers, within: float = 10.0) -> tuple[Answer, ...]:
+        """Send a request to the group, and wait for these answers, at most `within` seconds.
 
-    def turned(self) -> None:
-        """A turn is over: there may be room for messages."""
-        self._outgoing.turned()
+        `RequestFailed` if they do not come: `AnswersLate`, `TooFewMembers`, or `AskerLeft` if this process leaves the
+        group meanwhile, or has left it. `FlowBlocked` if 4,096 requests wait already. If cancelled, nobody waits any
+        more; the request may have been sent.
+        """
+        return await self._asking.ask(payload, answers, within)
 
     # Reading
 
@@ -136,11 +156,17 @@ class Group:
         if not is_delivery and type(effect) in _ASIDE:
             self._note_aside(effect)
             return False
+        if type(effect) is effects.Query and not self._asking.admits(effect):
+            return False
         incoming = self._incoming
         incoming.shown.append(effect)
         if incoming.reader is not None:
             incoming.wake()
-        if not is_delivery:
+        if type(effect) is effects.Deliver:
+            frame = effect.frame
+            if frame.author == self._member.id:
+                self._outgoing.confirmations.deliver(frame.label + len(frame.payloads))
+        else:
             self._note(effect)
         if self.leaving:
             incoming.waive(effect)
@@ -155,9 +181,12 @@ class Group:
         elif isinstance(effect, effects.Concern):
             ended = effect.process == self._member.id and self._incoming.reader_ended
             self._incoming.notices.note(effect, "; the task that read it has ended" if ended else "")
+        elif isinstance(effect, effects.Answered | effects.Unanswered):
+            self._asking.show(effect)
         elif isinstance(effect, effects.Evicted) and not self.leaving:
+            did = "accepted no view" if effect.reason == "unaccepted" else "read nothing"
             error = Excluded(
-                f"this process was excluded from {self.name}: its application read nothing for "
+                f"this process was excluded from {self.name}: its application {did} for "
                 f"{effect.idle_ns / 1e9:.1f} seconds (exclude_stalled_after)"
             )
             asyncio.get_running_loop().call_soon(self.fail, error)  # not while effects are carried out
@@ -247,9 +276,12 @@ class Group:
         """Begin to leave. `reason`: the error text of later calls of `send`."""
         if not self.leaving:
             self._outgoing.collect()
+            self._outgoing.confirmations.look()  # the core forgets the group
             self._incoming.done()  # others may wait until this is complete here
             self.leaving = True
+            self._tell_leaving()
             self._outgoing.close(reason)
+            self._asking.close(reason)
             self._incoming.waive_all()
             self._member.leave(self._id)
 
@@ -269,11 +301,29 @@ class Group:
     def end(self) -> None:
         """End the stream of events."""
         self.leaving = True
+        self._tell_leaving()
         self._members, self._primary = (), False
         self._left.set()
         self._transfers.close()
         self._outgoing.close()
+        self._outgoing.confirmations.close(self._outgoing.reason, graceful=self._graceful)
+        self._asking.close()
         self._incoming.wake()
+
+    def on_leaving(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Call this once, when the process begins to leave the group. The function that it returns withdraws it."""
+        token = object()
+        self._leaving_calls[token] = call
+
+        def withdraw() -> None:
+            self._leaving_calls.pop(token, None)
+
+        return withdraw
+
+    def _tell_leaving(self) -> None:
+        calls, self._leaving_calls = self._leaving_calls, {}
+        for call in calls.values():
+            call()
 
     async def __aenter__(self) -> Self:
         return self

@@ -8,10 +8,12 @@ import asyncio
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
-from antiphon.api.events import Event, Message, Primary, Reset, Transitional, View
+from antiphon.api.asking import Asking
+from antiphon.api.events import Event, Message, Primary, Request, Reset, Transitional, View
 from antiphon.api.notices import Notice, Notices
 from antiphon.api.states import Failure
 from antiphon.api.transfers import Transfers
@@ -32,7 +34,7 @@ Unread = Shown | Failure | Notice
 class Incoming:
     """The unread effects and events of one group."""
 
-    def __init__(self, member: "LocalProcess", group: "Group", transfers: Transfers) -> None:
+    def __init__(self, member: "LocalProcess", group: "Group", transfers: Transfers, asking: Asking) -> None:
         self.shown: deque[Unread] = deque()
         """Effects that the application has not asked for."""
         self.events: deque[Event] = deque()
@@ -49,6 +51,7 @@ class Incoming:
         self._member = member
         self._group = group
         self._transfers = transfers
+        self._asking = asking
         self._apart = False
         """Whether the application reads this group by itself."""
         self._taking: tuple[GroupId, int] | None = None
@@ -133,9 +136,18 @@ class Incoming:
         if type(effect) is effects.Deliver:
             frame = effect.frame
             self._taking = frame.group, self._member.delivered(self._group, frame)
+            if len(frame.payloads) == 1 and self._member.asker.is_request(frame):
+                return (self._request(frame, in_order=True),)
             return [*map(Message, repeat(frame.author), frame.payloads)]
         event = _EVENTS[type(effect)](self, effect)
         return () if event is None else (event,)
+
+    def _request(self, frame: effects.Frame, *, in_order: bool) -> Request:
+        return Request(frame.author, frame.payloads[0], in_order, partial(self._asking.answer, frame))
+
+    def _query(self, effect: effects.Query) -> Request:
+        self._asking.read_query(effect)
+        return self._request(effect.frame, in_order=False)
 
     def _enter(self, effect: effects.InstallView) -> View:
         """The application reaches a view. Its state at this place goes to the joiners."""
@@ -150,6 +162,7 @@ class Incoming:
             joined=tuple(member for member in view.members if member not in before),
             left=effect.left,
             together=view.transitional,
+            excluded=len(view.excluded),
         )
         self.primary = False
         return self.view
@@ -165,7 +178,12 @@ class Incoming:
     def _notice(self, effect: effects.Transitional) -> Transitional | None:
         self._member.noticed(self._group, effect)
         self.primary = False  # deliveries hold for fewer members than the view has
-        return None if self._come_along(effect.members) else Transitional(members=effect.members)
+        if self._come_along(effect.members):
+            return None
+        service = self._group.service
+        if service is None or not service.core.accept:
+            return Transitional(members=effect.members)
+        return Transitional(members=effect.members, _accepted=partial(self._member.accept, effect))
 
     def _prevail(self, effect: effects.Primary) -> Primary | None:
         self._member.prevailed(self._group, effect)
@@ -196,6 +214,7 @@ class Incoming:
 
 _EVENTS: Final[Mapping[type[Unread], Callable[[Incoming, Any], Event | None]]] = {
     effects.InstallView: Incoming._enter,
+    effects.Query: Incoming._query,
     effects.InstallState: Incoming._restore,
     effects.Transitional: Incoming._notice,
     effects.Primary: Incoming._prevail,

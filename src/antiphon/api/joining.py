@@ -13,7 +13,8 @@ from antiphon.api.states import Snapshot
 async def join(group: str, /, *, snapshot: Snapshot | None = None, **member: Any) -> AsyncIterator[Group]:
     """Run a process of one group: `async with antiphon.join("orders", bind=…, peers=[…]) as group`.
 
-    `member`: the arguments of `Member`, such as `name`. At the end it leaves the group, once all have what was sent.
+    `member`: the arguments of `Member`, such as `name` and `service`. At the end it leaves the group, once all have
+    what was sent.
     """
     async with Member(**member) as process:
         yield await process.join(group, snapshot=snapshot)

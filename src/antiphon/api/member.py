@@ -13,6 +13,7 @@ from antiphon.api.founding import Found, Policy
 from antiphon.api.group import Group
 from antiphon.api.identity import new_identity
 from antiphon.api.process import LocalProcess
+from antiphon.api.services import TOTAL, Service
 from antiphon.api.settings import settings
 from antiphon.api.states import Snapshot
 from antiphon.api.tracing import member_journal
@@ -31,6 +32,7 @@ class Member:
         peers: Iterable[str] = (),
         name: str | None = None,
         advertise: str | None = None,
+        service: Service = TOTAL,
         preset: str = "lan",
         transport: str | TransportMaker = "tcp",
         multicast: str | None = None,
@@ -49,12 +51,15 @@ class Member:
 
         `found`, `least_members` and `join_within` (`founding.Policy`) say what `join` does if it finds no group: wait
         until all `peers` are reached (default), found with fewer, never or anyway; and for how long.
+
+        `service`: the order of delivery in all groups of this member: `Total()`, `Causal("fast")`, `Fifo()` or
+        `Reliable()`. `join` may choose for each group within that kind.
         """
         policy = Policy(found, least_members, join_within)
         address = parse_address(bind)
         seeds = peer_addresses(peers)
         me = new_identity(name, address)
-        wanted = settings(preset, chosen)
+        wanted = settings(preset, {"service": service, **chosen})
         carrier = make_transport(
             transport,
             me,
@@ -111,6 +116,7 @@ class Member:
         self,
         name: str,
         *,
+        service: Service | None = None,
         snapshot: Snapshot | None = None,
         contacts: tuple[ProcessId, ...] | None = None,
         found: Found | None = None,
@@ -119,12 +125,15 @@ class Member:
     ) -> Group:
         """Become a member of a group; returns when this process is in the first view.
 
+        `service`: what the group promises about deliveries, by default as `Member` was given. It is the same at all
+        members, and of the same kind as that of `Member`: `Total()` and `Total(safe=True)` are of one kind.
         `snapshot` returns the application's state, for later joiners; an application with a `snapshot` gets
         `Reset` events with the states that it must take over. `contacts`: the processes to ask, by default all known.
         `found`, `least_members` and `join_within`: for this group, instead of what `Member` was given.
         """
         return await self._process.join(
             name,
+            service=service,
             snapshot=snapshot,
             contacts=contacts,
             found=found,

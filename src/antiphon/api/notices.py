@@ -13,11 +13,12 @@ from antiphon.core.effects import Concern, ConcernReason
 from antiphon.limited_log import LimitedLog
 from antiphon.types import ProcessId
 
-_BLOCKING: Final = ("stalled", "blocking")
+_BLOCKING: Final = ("stalled", "unaccepted", "blocking")
 """Reasons that make a `Blocked` event, the more serious one first. Others make a `Degraded` event."""
 
 _WARNINGS: Final[dict[ConcernReason, str]] = {
     "stalled": "%s: the application of %s does not read; all members wait for it",
+    "unaccepted": "%s: the application of %s has not accepted the next view; all members wait for it",
     "blocking": "%s: messages of this process wait for %s",
     "lagging": "%s: %s answers late",
     "relayed": "%s: what %s sends reaches this process only through other members",

@@ -8,6 +8,7 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from antiphon.api.receipts import Confirmations, Receipt
 from antiphon.errors import ConfigurationError, FlowBlocked, NotAMember
 from antiphon.types import GroupId, ProcessId
 
@@ -27,8 +28,12 @@ class Outgoing:
     """The unsent messages and the waiting senders of one group."""
 
     def __init__(self, member: "LocalProcess", group: GroupId) -> None:
+        self.confirmations = Confirmations(member, group)
+        self._unconfirmed = self.confirmations.waiters
         self.batch: list[bytes] = []
         """What was sent since the last turn, within the credit."""
+        self.receipt = Receipt(self.confirmations, self.batch)
+        """Of all messages in the batch."""
         self.credit = self.credit_bytes = 0
         """This number of messages, each up to this size, may be sent without asking the core."""
         self.blocked_by: ProcessId | None = None
@@ -47,8 +52,8 @@ class Outgoing:
         """The number of messages that have not left."""
         return self._member.core.waiting(self._group) + len(self.batch)
 
-    async def send_in_turn(self, payload: bytes) -> None:
-        """Send a message beyond the credit: after earlier senders, and when there is room."""
+    async def admit(self, payload: bytes) -> None:
+        """Wait until a message beyond the credit may be sent: after earlier senders, and when there is room."""
         if self._member.starves:
             await asyncio.sleep(0)  # an application that only sends must let this process receive
         self.collect()
@@ -56,14 +61,20 @@ class Outgoing:
         if self._queued or self._full(payload):
             await self._room(len(payload))
             self._require(payload)
-        self._member.send(self._group, payload)
+            self.collect()  # what was sent meanwhile comes first
+
+    async def send_in_turn(self, payload: bytes) -> Receipt:
+        """Send a message beyond the credit."""
+        await self.admit(payload)
+        receipt = self._send(payload)
         self.urge()
         if not self._queued and not self._closed:
             self.credit_bytes = max(_SMALL_BYTES, len(payload))
             room = _places(len(payload)) - self._member.core.waiting(self._group)
             self.credit = max(0, min(room, _CREDIT_MAX))
+        return receipt
 
-    def try_send(self, payload: bytes) -> None:
+    def try_send(self, payload: bytes) -> Receipt:
         """Send a message, or raise `FlowBlocked` if it would have to wait."""
         self.collect()
         self.credit = 0  # the credit was computed for calls of `send` only
@@ -72,10 +83,17 @@ class Outgoing:
             by = f"; it waits for {self.blocked_by}" if self.blocked_by else ""
             raise FlowBlocked(f"{self._group} takes no more messages now{by}")
         if self._member.draining:
+            receipt = self.receipt
             self.batch.append(payload)  # sent during a turn, by an application whose state is being read
         else:
-            self._member.send(self._group, payload)
+            receipt = self._send(payload)
         self.urge()
+        return receipt
+
+    def _send(self, payload: bytes) -> Receipt:
+        """Give the core a message, after those that were sent before it."""
+        self.collect()
+        return Receipt(self.confirmations, last=self._member.send(self._group, payload))
 
     def urge(self) -> None:
         """Ask for a turn that transmits what was sent; not if flow control holds it back anyway."""
@@ -87,9 +105,16 @@ class Outgoing:
     def collect(self) -> None:
         """Give the core what was sent since its last turn."""
         if self.batch and not self._member.draining:
-            batch, self.batch = self.batch, []
+            batch, receipt = self.batch, self.receipt
+            self.batch = []
+            self.receipt = Receipt(self.confirmations, self.batch)
             self.credit = max(0, self.credit - len(batch))
-            self._member.send_all(self._group, batch)
+            receipt.close(self._member.send_all(self._group, batch))
+
+    @property
+    def reason(self) -> str:
+        """Why nothing more may be sent, if that is so."""
+        return self._reason
 
     def close(self, reason: str = "") -> None:
         """Nothing more may be sent; senders that wait get an error, with the first reason that was given."""
@@ -100,7 +125,9 @@ class Outgoing:
         self.turned()
 
     def turned(self) -> None:
-        """The core has transmitted what it may: let as many senders go on as there is room for."""
+        """The core has transmitted what it may: let as many senders go on as there is room for. More may be stable."""
+        if self._unconfirmed:
+            self.confirmations.turned()
         if not self._senders:
             return
         waiting = 0 if self._closed else self._member.core.waiting(self._group) + self._admitted
@@ -118,11 +145,15 @@ class Outgoing:
         """Whether another sender came before, and has not sent yet."""
         return bool(self._senders) or self._admitted > 0
 
-    def _require(self, payload: bytes) -> None:
+    def require_size(self, payload: bytes) -> None:
+        """Refuse what is not a message."""
         if type(payload) is not bytes:
             raise ConfigurationError(f"a message is bytes, not {type(payload).__name__}")
         if len(payload) > MESSAGE_BYTES_MAX:
             raise ConfigurationError(f"a message of {len(payload):,} bytes is larger than {MESSAGE_BYTES_MAX:,}")
+
+    def _require(self, payload: bytes) -> None:
+        self.require_size(payload)
         if self._closed:
             raise NotAMember(self._reason)
 

@@ -10,12 +10,14 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 
 from antiphon.api.arguments import require_name
+from antiphon.api.asking import Asker
 from antiphon.api.events import Event
 from antiphon.api.founding import Found, Founding, Policy, unreached
 from antiphon.api.group import Group
 from antiphon.api.identity import Namesakes
 from antiphon.api.loop_watch import LoopWatch
 from antiphon.api.refusals import Refusals, explanation, mismatch
+from antiphon.api.services import Service
 from antiphon.api.settings import MemberSettings
 from antiphon.api.states import Digester, Snapshot, State
 from antiphon.api.tracing import Departures, StateDigester, start_detail
@@ -53,6 +55,7 @@ class LocalProcess:
         self._transport = transport
         journal = None if recorder is None else recorder.write
         self.driver = Driver(me, core, transport, self, recorder=recorder, journal=journal, **options)
+        self.asker = Asker(core, self.driver, recorder)
         self.refusals = Refusals(self.driver.clock)
         self.namesakes = Namesakes(me, lambda: transport.peers, self.driver.clock)
         self._watch = LoopWatch(self.driver.clock)
@@ -178,6 +181,7 @@ class LocalProcess:
         self,
         name: str,
         *,
+        service: Service | None = None,
         snapshot: Snapshot | None = None,
         contacts: tuple[ProcessId, ...] | None = None,
         found: Found | None = None,
@@ -198,8 +202,8 @@ class LocalProcess:
         if (taken := self.namesakes.error) is not None:
             raise taken
         policy = None if self._founding is None else self._founding.policy.but(found, least_members, join_within)
-        self._groups[group] = joined = Group(self, group, snapshot)
-        self._record_join(group, contacts)
+        joined = self._prepare(group, snapshot, service)
+        self._record_join(joined, contacts)
         try:
             if self._founding is None or policy is None:
                 self.core.join(group, contacts or self.peers, self.driver.clock())
@@ -212,17 +216,34 @@ class LocalProcess:
             raise
         return joined
 
-    def _record_join(self, group: GroupId, contacts: tuple[ProcessId, ...] | None = None) -> None:
+    def _prepare(self, group: GroupId, snapshot: Snapshot | None, chosen: Service | None) -> Group:
+        """A group that this process is about to be in. The core learns its service before anything else."""
+        service = None
+        if self._settings is not None:
+            others = [other.service for other in self._groups.values() if other.service is not None]
+            service = self._settings.service_of(group, chosen, others)
+            self.core.choose(group, service.core)
+        self._groups[group] = prepared = Group(self, group, snapshot, service)
+        return prepared
+
+    def _record_join(self, group: Group, contacts: tuple[ProcessId, ...] | None = None) -> None:
         if self._departures is not None:
             asked, apart = contacts or self.peers, not self._together
-            self._departures.joins(group, self.driver.clock(), asked, self._settings, apart=apart)
+            self._departures.joins(GroupId(group.name), self.driver.clock(), asked, group.service, apart=apart)
 
-    async def form(self, name: str, members: tuple[ProcessId, ...], *, snapshot: Snapshot | None = None) -> Group:
+    async def form(
+        self,
+        name: str,
+        members: tuple[ProcessId, ...],
+        *,
+        service: Service | None = None,
+        snapshot: Snapshot | None = None,
+    ) -> Group:
         """Form a group of these members, which must all agree. Retries until it succeeds or the group is left."""
         group = GroupId(name)
-        formed = self.expect(name, snapshot)
+        formed = self.expect(name, snapshot, service)
         if self._founding is not None:  # else the scenario has recorded it
-            self._record_join(group, members)
+            self._record_join(formed, members)
         self.core.entitle(group, self.driver.clock())
         self.core.form(group, members, self.driver.clock())
         self.driver.stir()
@@ -233,9 +254,9 @@ class LocalProcess:
             raise
         return formed
 
-    def expect(self, name: str, snapshot: Snapshot | None = None) -> Group:
+    def expect(self, name: str, snapshot: Snapshot | None = None, service: Service | None = None) -> Group:
         """Prepare for a group that others may form with this process."""
-        return self._groups.setdefault(GroupId(name), Group(self, GroupId(name), snapshot))
+        return self._groups.get(GroupId(name)) or self._prepare(GroupId(name), snapshot, service)
 
     def find(self, name: str) -> Group | None:
         """A group that this member is in, or has asked to be in."""
@@ -295,19 +316,23 @@ class LocalProcess:
 
     # Calls of groups
 
-    def send(self, group: GroupId, payload: bytes) -> None:
-        """The application multicasts."""
+    def send(self, group: GroupId, payload: bytes) -> int:
+        """The application multicasts; returns the number of its message among those in that group."""
         now = self.driver.clock()
         if self._recorder is not None:
             self._recorder.requested(group, (payload,), now)
-        self.core.send(group, payload, now, self.driver.labels.take(group))
+        label = self.driver.labels.take(group)
+        self.core.send(group, payload, now, label)
+        return label
 
-    def send_all(self, group: GroupId, payloads: list[bytes]) -> None:
-        """The application has multicast these since the last turn."""
+    def send_all(self, group: GroupId, payloads: list[bytes]) -> int:
+        """The application has multicast these since the last turn; returns the number of the last one."""
         now = self.driver.clock()
         if self._recorder is not None:
             self._recorder.requested(group, payloads, now)
-        self.core.send_all(group, payloads, now, self.driver.labels.take(group, len(payloads)))
+        first = self.driver.labels.take(group, len(payloads))
+        self.core.send_all(group, payloads, now, first)
+        return first + len(payloads) - 1
 
     def hurry(self) -> None:
         """Transmit now what an application has sent, if possible."""
@@ -362,6 +387,11 @@ class LocalProcess:
         """An application reads for which members deliveries hold."""
         self.driver.reader.notice(effect, self.driver.clock(), recorded=self._is_current(group))
 
+    def accept(self, notice: effects.Transitional) -> None:
+        """An application accepts the view that this notice announces."""
+        self.core.accept(notice.group, notice.members, self.driver.clock())
+        self.driver.stir()
+
     def prevailed(self, group: Group, effect: effects.Primary) -> None:
         """An application reads that its view is primary."""
         self.driver.reader.prevail(effect, self.driver.clock(), recorded=self._is_current(group))
@@ -411,7 +441,7 @@ class LocalProcess:
             return
         group = name_of(effect.frame.group if type(effect) is effects.Deliver else _group(effect))
         invited = self._groups.get(group)
-        shown = self.expect(group) if invited is None else invited
+        shown = self._groups.setdefault(group, Group(self, group, None)) if invited is None else invited
         if shown.show(effect):
             self.queue(shown)
         if invited is None:
@@ -462,5 +492,7 @@ class LocalProcess:
 
 
 def _group(effect: Shown) -> GroupId:
-    assert not isinstance(effect, effects.Deliver | effects.Query | effects.Refused)
+    assert not isinstance(effect, effects.Deliver | effects.Refused)
+    if isinstance(effect, effects.Query):
+        return effect.frame.group
     return effect.view.group if isinstance(effect, effects.InstallView) else effect.group

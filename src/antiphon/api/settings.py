@@ -1,20 +1,21 @@
 """The settings of a member, with a preset for each distance: keyword, unit, default, one sentence."""
 
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from io import BytesIO
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
-from antiphon.api.arguments import require_name
+from antiphon.api.services import TOTAL, Service, require_same_kind, require_service
 from antiphon.core.contract import Changing
 from antiphon.errors import ConfigurationError
 from antiphon.protocols.newtop.options import WINDOW_MIN
 from antiphon.protocols.newtop.process import NewtopProcess
 from antiphon.protocols.newtop.rules import Rules
-from antiphon.protocols.newtop.settings import NewtopSettings, Service, Values
+from antiphon.protocols.newtop.settings import NewtopSettings, Values
+from antiphon.protocols.newtop.settings import Service as CoreService
 from antiphon.scenario.limits import PAYLOAD_BYTES_MAX
 from antiphon.sockets.transports.datagrams import DATAGRAM_BYTES_MAX
-from antiphon.types import GroupId, ProcessId
+from antiphon.types import ProcessId
 
 _MS: Final = 1_000_000
 _FOREVER_S: Final = 1e9
@@ -30,8 +31,8 @@ _STUCK: Final = 8
 _RULES: Final = Rules(states=BytesIO)
 """Pieces of a state go to a buffer as they arrive: joining a gigabyte at the end takes too much time and memory."""
 
-AGREED: Final = ("service", "flow_control", "window", "suspect_after", "time_silence", "primary")
-"""Settings that must be equal at all members of a group, beside `sequenced`; group formation compares them.
+AGREED: Final = ("flow_control", "window", "suspect_after", "time_silence", "primary")
+"""Settings that must be equal at all members of a group, beside its service; group formation compares them.
 
 docs/guide/api.md says what happens otherwise.
 """
@@ -52,8 +53,8 @@ MAY_DIFFER: Final = (
 class MemberSettings:
     """The settings of a member for all its groups."""
 
-    service: Service = "total"
-    """The order of delivery: `total`, or `total-safe`: nothing is delivered before every member has it."""
+    service: Service = TOTAL
+    """What groups promise about deliveries, unless `join` says otherwise: `Total()`, `Causal("fast")`, …"""
     suspect_after: float = 0.5
     """Seconds of silence after which a member is suspected."""
     idle_probe: float = 1.0
@@ -77,15 +78,13 @@ class MemberSettings:
     state_from: Literal["events", "messages"] = "events"
     """With `messages`, the state follows from messages alone, not from views: sides that have delivered the same then
     merge without a state transfer."""
-    sequenced: AbstractSet[str] = frozenset()
-    """Groups in which one member numbers the messages of all."""
     primary: Literal["dynamic"] | int = "dynamic"
     """How a view becomes primary: by dynamic voting; or, with a number, if it has most of this many members."""
 
     def core(self, *, datagrams: bool, tracing: bool) -> NewtopSettings:
         """The same settings for the core."""
         return NewtopSettings(
-            service=self.service,
+            service=self._order,
             silence_timeout_ns=_ns(self.time_silence),
             announce_pause_ns=max(_MS, _ns(self.suspect_after) // 50),
             frame_bytes_max=min(self.frame_bytes, self.datagram_bytes - _HEADERS_BYTES)
@@ -94,7 +93,6 @@ class MemberSettings:
             flow_control=self.flow_control,
             window=self.window,
             window_bytes=min(self.window_bytes, _WINDOW_BYTES_MAX) if datagrams else self.window_bytes,
-            asymmetric=frozenset(GroupId(name) for name in self.sequenced),
             datagrams=datagrams,
             repair_max_ns=_ns(self.suspect_after) // 4,
             suspect_after_ns=_ns(self.suspect_after),
@@ -107,12 +105,27 @@ class MemberSettings:
             doubts_restarts=True,
             agreed=self.agreed(datagrams=datagrams),
             invitations=False,
-            primary=self.primary,
+            primary=self.primary if self.service.kind == "total" else None,  # a vote has its place in one order
             tracing=tracing,
         )
 
+    @property
+    def _order(self) -> CoreService:
+        """The order over all groups. Safe delivery is total order in which each group says whether it waits."""
+        kind = self.service.kind
+        return "total-safe" if kind == "total" else cast("CoreService", kind)
+
+    def service_of(self, group: str, chosen: Service | None, others: Iterable[Service]) -> Service:
+        """The service of a group, checked; `others`: those of the other groups of this member."""
+        default = self.service
+        service = default if chosen is None else require_same_kind(chosen, default, group)
+        _require_fitting(service, self.flow_control)
+        for other in others:
+            _require_together(group, service, other)
+        return service
+
     def agreed(self, *, datagrams: bool) -> Values:
-        """What group formation compares, sorted by name."""
+        """What group formation compares beside the service of the group, sorted by name."""
         values = {name: _text(getattr(self, name)) for name in AGREED}
         return tuple(sorted({**values, "transport": "datagrams" if datagrams else "streams"}.items()))
 
@@ -141,20 +154,34 @@ def settings(preset: str, chosen: dict[str, Any]) -> MemberSettings:
     for name, value in chosen.items():
         if name == "primary":
             _require_primary(value)
+        elif name == "service":
+            require_service(value)
         else:
             _require_kind(name, value)
     found = replace(PRESETS[preset], **chosen)
     _require_times(found)
     _require_windows(found)
-    if found.service not in ("total", "total-safe"):
-        raise ConfigurationError(
-            f"service {found.service!r} is not one of total, total-safe: others do not form groups"
-        )
+    _require_fitting(found.service, found.flow_control)
+    if "primary" in chosen and found.service.kind != "total":
+        raise ConfigurationError(f"primary needs Total(): with {found.service!r} views are not voted on")
     if found.state_from not in ("events", "messages"):
         raise ConfigurationError(f"state_from {found.state_from!r} is not one of events, messages")
-    if found.sequenced and (found.flow_control in (1, 2) or found.service != "total"):
-        raise ConfigurationError("a group with a sequencer needs service total, and flow_control 3 or 0")
     return found
+
+
+def _require_fitting(service: Service, flow_control: int) -> None:
+    if service.core.sequencer and flow_control in (1, 2):
+        raise ConfigurationError(f"{service!r} needs flow_control 3 or 0, not {flow_control}")
+
+
+def _require_together(group: str, service: Service, other: Service) -> None:
+    """With a sequencer, a member sends in turn; notices of view changes cannot wait for a turn (newtop.md 11.3)."""
+    for one, two in ((service.core, other.core), (other.core, service.core)):
+        if one.sequencer and two.views != "cut":
+            raise ConfigurationError(
+                f"{group} cannot have {service!r}: another group of this member has {other!r}, and with a sequencer "
+                "all groups of a member have views='cut'; join it with another Member"
+            )
 
 
 def _require_times(found: MemberSettings) -> None:
@@ -198,19 +225,11 @@ def _require_kind(name: str, value: Any) -> None:
     default = getattr(PRESETS["lan"], name)
     kinds, wanted = next(
         each
-        for each in (
-            (str, "a text"),
-            (int, "a whole number"),
-            ((int, float), "a number"),
-            (AbstractSet, "a set of names of groups"),
-        )
+        for each in ((str, "a text"), (int, "a whole number"), ((int, float), "a number"))
         if isinstance(default, each[0])
     )
     if not isinstance(value, kinds) or isinstance(value, bool):
         raise ConfigurationError(f"{name} must be {wanted}, not {value!r}")
-    if isinstance(value, AbstractSet):
-        for each in value:
-            require_name(each, "a group")
 
 
 def _text(value: str | float) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import xxhash
 
+from antiphon.api.services import Service
 from antiphon.api.settings import MemberSettings
 from antiphon.core.effects import Left
 from antiphon.scenario.units import Duration
@@ -24,14 +25,11 @@ def member_journal(directory: Path, me: ProcessId, settings: MemberSettings, clo
     """The recorder of a member that traces itself; `ConfigurationError` if the directory is not usable."""
     traced = short_id(me)
     require_usable(directory, traced, clock)
-    return JournalRecorder(me, lambda: create_journal(directory, traced, settings.service, clock))
+    return JournalRecorder(me, lambda: create_journal(directory, traced, settings.service.core.name, clock))
 
 
 def start_detail(settings: MemberSettings, *, datagrams: bool) -> str:
-    """The detail of the `start` row: what the checkers must know. Groups are named when they are joined.
-
-    Only groups with a sequencer are named here, because their messages do not show that.
-    """
+    """The detail of the `start` row: what the checkers must know. Groups are named when they are joined."""
     core = settings.core(datagrams=datagrams, tracing=True)
     options: Mapping[str, object] = {
         "flow_control": core.flow_control,
@@ -42,12 +40,10 @@ def start_detail(settings: MemberSettings, *, datagrams: bool) -> str:
         "primary": core.primary,
         "suspect_after": str(Duration(core.suspect_after_ns)),
         "time_silence": str(Duration(core.silence_timeout_ns)),
-        "view_change": core.view_change,
         "window": core.window,
         "window_bytes": core.window_bytes,
     }
-    groups = {name: {"service": settings.service, "mode": "asymmetric"} for name in sorted(settings.sequenced)}
-    return compact_json({"groups": groups, "open": True, "options": options, "protocol": "newtop"})
+    return compact_json({"groups": {}, "open": True, "options": options, "protocol": "newtop"})
 
 
 class Departures:
@@ -77,16 +73,16 @@ class Departures:
         group: GroupId,
         now: int,
         asked: tuple[ProcessId, ...],
-        settings: MemberSettings | None,
+        service: Service | None,
         *,
         apart: bool,
     ) -> None:
-        """The process asks these to join a group; `settings`: None if a scenario is played."""
+        """The process asks these to join a group; `service`: None if a scenario is played."""
         self.skip(group, now)
-        if settings is None:
+        if service is None:
             self._recorder.moved("join", group, now, asked)
         else:
-            self._recorder.moved("join", group, now, asked, apart=apart, service=settings.service)
+            self._recorder.moved("join", group, now, asked, apart=apart, service=service.core)
 
     def skip_all(self, now: int) -> None:
         for group in [*self._unread]:

@@ -18,6 +18,7 @@ LATENCY_BYTES: Final = 32
 RATES: Final = (10, 100)
 TURNS: Final = 4
 """How many turns each kind of latency has in a round."""
+_SERVICES: Final = ("total", "sequencer")
 _DOUBLINGS_MAX: Final = 6
 """How often a measurement in which a member read nothing is repeated, each time twice as long."""
 
@@ -110,7 +111,7 @@ def measure(plan: Plan, advance: Callable[[], None] = lambda: None) -> Report:
     """Measure everything in a plan; `advance` is called after each round."""
     report = Report(plan, [], [])
     for members in plan.members:
-        with Team(members, plan.transport, batch=plan.batch) as team:
+        with Team(members, plan.transport, _SERVICES, batch=plan.batch) as team:
             report.throughput.extend(_throughputs(team, plan, advance))
             report.latency.extend(_latencies(team, plan, advance))
     return report
@@ -118,7 +119,7 @@ def measure(plan: Plan, advance: Callable[[], None] = lambda: None) -> Report:
 
 def profile(plan: Plan) -> list[tuple[str, float]]:
     """Where the slowest member of the smallest group spends its time, when all send the smallest messages."""
-    with Team(min(plan.members), plan.transport, batch=plan.batch) as team:
+    with Team(min(plan.members), plan.transport, _SERVICES, batch=plan.batch) as team:
         team.order(min(plan.sizes), plan.seconds, senders=[*range(team.members)])
         profiled = team.order(min(plan.sizes), plan.seconds, senders=[*range(team.members)], profile=True)
         return [(str(where), float(share)) for where, share in profiled["costs"]]
@@ -136,9 +137,9 @@ def _throughputs(team: Team, plan: Plan, advance: Callable[[], None]) -> Iterato
                 "all_active": partial(_ordered_rate, team, size, all_members),
                 "one_active": partial(_ordered_rate, team, size, last),
             }
-            rounds.append({name: _rate(measured, plan.seconds) for name, measured in kinds.items()})
+            rounds.append({name: rate_of(measured, plan.seconds) for name, measured in kinds.items()})
             advance()
-        yield _figures(
+        yield figures(
             team.members,
             size,
             rounds,
@@ -153,7 +154,7 @@ def _ordered_rate(team: Team, size: int, senders: list[int], seconds: float) -> 
     return float(team.order(size, seconds, senders=senders)["rate"])
 
 
-def _rate(measured: Callable[[float], float], seconds: float) -> float:
+def rate_of(measured: Callable[[float], float], seconds: float) -> float:
     """Messages per second; measured again for longer if the slowest member got no processor time and read nothing."""
     for doublings in range(_DOUBLINGS_MAX + 1):
         rate = measured(seconds * 2**doublings)
@@ -178,7 +179,7 @@ def _latencies(team: Team, plan: Plan, advance: Callable[[], None]) -> Iterator[
                 }
             )
             advance()
-        yield _figures(
+        yield figures(
             team.members,
             rate,
             rounds,
@@ -196,9 +197,9 @@ def _in_turns(team: Team, rate: int, seconds: float) -> dict[str, list[int]]:
     """
     kinds: dict[str, Callable[[], list[int]]] = {
         "bare_one_replies": lambda: team.ask(LATENCY_BYTES, seconds, rate, peers=1),
-        "ordered": lambda: team.latency(LATENCY_BYTES, seconds, rate, mode="symmetric"),
+        "ordered": lambda: team.latency(LATENCY_BYTES, seconds, rate, service="total"),
         "bare_all_reply": lambda: team.ask(LATENCY_BYTES, seconds, rate, peers=team.members - 1),
-        "sequenced": lambda: team.latency(LATENCY_BYTES, seconds, rate, mode="sequenced"),
+        "sequenced": lambda: team.latency(LATENCY_BYTES, seconds, rate, service="sequencer"),
     }
     took: dict[str, list[int]] = {name: [] for name in kinds}
     for _ in range(TURNS):
@@ -207,7 +208,7 @@ def _in_turns(team: Team, rate: int, seconds: float) -> dict[str, list[int]]:
     return took
 
 
-def _figures(members: int, load: int, rounds: list[dict[str, float]], *compared: tuple[str, str]) -> Figures:
+def figures(members: int, load: int, rounds: list[dict[str, float]], *compared: tuple[str, str]) -> Figures:
     measured = {name: Series(tuple(each[name] for each in rounds)) for name in rounds[0]}
     return Figures(
         members, load, measured, {f"{mine}_to_{its}": measured[mine].over(measured[its]) for mine, its in compared}

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from math import ceil
 from types import TracebackType
 from typing import Any, Final, Self
@@ -20,17 +21,17 @@ class BenchmarkFailed(AntiphonError):  # noqa: N818 - what happened
 
 
 class Team:
-    """The members of a benchmark, one process each, connected and in one group."""
+    """The members of a benchmark, one process each, connected and in one group for each service."""
 
-    def __init__(self, members: int, transport: str, *, batch: bool = True) -> None:
-        """`batch`: schedule them as batch processes, if the system supports it."""
+    def __init__(self, members: int, transport: str, services: Iterable[str], *, batch: bool = True) -> None:
+        """`services`: by name; `batch`: schedule them as batch processes, if the system supports it."""
         self.members = members
         self._policy = "batch" if batch else "default"
         self._children: list[subprocess.Popen[str]] = []
         ready: list[dict[str, Any]] = []
         try:
             for rank in range(members):
-                self._start(rank, transport, ready[0]["members"] if ready else {})
+                self._start(rank, transport, ready[0]["members"] if ready else dict.fromkeys(services))
                 ready.append(self._hear(rank))
             self._all(do="meet", bare=[each["bare"] for each in ready])
         except BaseException:
@@ -65,9 +66,11 @@ class Team:
         answers = self._together(seconds, do="fan-out", size=size, packed=packed, senders=senders)
         return min(float(each["rate"]) for each in answers)
 
-    def order(self, size: int, seconds: float, *, senders: list[int], profile: bool = False) -> dict[str, Any]:
+    def order(
+        self, size: int, seconds: float, *, senders: list[int], service: str = "total", profile: bool = False
+    ) -> dict[str, Any]:
         """The answer of the slowest member of the group; all members must have read the same messages."""
-        answers = self._together(seconds, do="order", size=size, senders=senders, profile=profile)
+        answers = self._together(seconds, do="order", size=size, senders=senders, service=service, profile=profile)
         if len({(each["digest"], each["delivered"]) for each in answers}) > 1:
             raise BenchmarkFailed("members read different messages, or the same messages in different orders")
         if any(each["views"] for each in answers):
@@ -78,9 +81,9 @@ class Team:
         """How long bare requests to this many peers took until all had replied, in nanoseconds."""
         return self._samples("ask", size, seconds, per_second, first=1, peers=peers)
 
-    def latency(self, size: int, seconds: float, per_second: int, *, mode: str) -> list[int]:
+    def latency(self, size: int, seconds: float, per_second: int, *, service: str) -> list[int]:
         """How long ordered messages took, from `send` to each member that read them."""
-        return self._samples("latency", size, seconds, per_second, first=self.members, mode=mode)
+        return self._samples("latency", size, seconds, per_second, first=self.members, service=service)
 
     def _samples(
         self, what: str, size: int, seconds: float, per_second: int, *, first: int, **more: int | str
@@ -110,7 +113,7 @@ class Team:
             child.stdin.flush()
         return [self._hear(rank) for rank in range(self.members)]
 
-    def _start(self, rank: int, transport: str, peers: dict[str, str]) -> None:
+    def _start(self, rank: int, transport: str, peers: dict[str, str | None]) -> None:
         self._children.append(
             subprocess.Popen(  # noqa: S603 - ourselves
                 [

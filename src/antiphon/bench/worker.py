@@ -13,43 +13,59 @@ from typing import Any, Final
 
 from antiphon.api.group import Group
 from antiphon.api.member import Member
+from antiphon.api.services import Causal, Fifo, Reliable, Service, Total
 from antiphon.bench.bare import BareMesh
 from antiphon.bench.ordered import latency, throughput
 from antiphon.node.lines import orders, tell
 
 GROUP: Final = "bench"
-MODES: Final = ("symmetric", "sequenced")
-"""All members number their own messages, or one member numbers all; each mode has a group of its own."""
+SERVICES: Final[dict[str, Service]] = {
+    "total": Total(),
+    "safe": Total(safe=True),
+    "sequencer": Total(sequencer=True),
+    "remove": Total(views="remove"),
+    "closed": Total(views="closed"),
+    "causal slow": Causal("slow"),
+    "causal fast": Causal("fast"),
+    "causal relative": Causal("relative"),
+    "causal vector": Causal("vector"),
+    "fifo": Fifo(),
+    "reliable": Reliable(),
+}
+"""By name, the services that can be measured."""
 
 
 class Worker:
     """Executes commands, one per line."""
 
-    def __init__(self, rank: int, transport: str, peers: dict[str, str]) -> None:
-        """`peers`: by mode, the address of a running member."""
+    def __init__(self, rank: int, transport: str, peers: dict[str, str | None]) -> None:
+        """`peers`: by the name of each service to measure, the address of a running member, if there is one.
+
+        Each service has a group and a member of its own.
+        """
         self._rank = rank
         self._bare = BareMesh()
         self._members = {
-            mode: Member(
+            name: Member(
                 name=f"m{rank + 1}",
-                peers=[peers[mode]] if peers else [],
+                peers=[] if peer is None else [peer],
                 preset="local",
                 suspect_after=5.0,  # a busy machine is not a failure
                 merge_every=5.0,
                 transport=transport,
-                sequenced=frozenset({GROUP} if mode == "sequenced" else ()),
+                service=SERVICES[name],
             )
-            for mode in MODES
+            for name, peer in peers.items()
         }
         self._groups: dict[str, Group] = {}
 
     async def run(self) -> None:
         """Execute commands until there are no more."""
         async with AsyncExitStack() as stack:
-            for mode, member in self._members.items():
+            for name, member in self._members.items():
                 await stack.enter_async_context(member)
-                self._groups[mode] = await member.join(GROUP)  # the first member is alone, and forms the group at once
-            addresses = {mode: member.address for mode, member in self._members.items()}
+                self._groups[name] = await member.join(GROUP)  # the first member is alone, and forms the group at once
+            addresses = {name: member.address for name, member in self._members.items()}
             tell({"bare": await self._bare.open(), "members": addresses})
             async for order in orders():
                 tell(await self._obey(order))
@@ -75,11 +91,12 @@ class Worker:
     async def _fan_out(self, **load: Any) -> dict[str, Any]:
         return {"rate": await self._bare.fan_out(me=self._rank, **load)}
 
-    async def _order(self, *, profile: bool = False, **load: Any) -> dict[str, Any]:
+    async def _order(self, *, service: str, profile: bool = False, **load: Any) -> dict[str, Any]:
         profiler = cProfile.Profile()
         if profile:
             profiler.enable()
-        outcome = await throughput(self._groups["symmetric"], me=self._rank, **load)
+        ordered = SERVICES[service].kind == "total"
+        outcome = await throughput(self._groups[service], me=self._rank, ordered=ordered, **load)
         if profile:
             profiler.disable()
         return {
@@ -94,8 +111,8 @@ class Worker:
         others = [(self._rank + 1 + place) % len(times_ns) for place in range(peers)]
         return {"took_ns": await self._bare.ask(others, size, times_ns[self._rank])}
 
-    async def _latency(self, size: int, times_ns: list[list[int]], mode: str) -> dict[str, Any]:
-        return {"took_ns": await latency(self._groups[mode], size, times_ns[self._rank], len(times_ns))}
+    async def _latency(self, size: int, times_ns: list[list[int]], service: str) -> dict[str, Any]:
+        return {"took_ns": await latency(self._groups[service], size, times_ns[self._rank], len(times_ns))}
 
 
 def _costs(profiler: cProfile.Profile) -> list[tuple[str, float]]:

@@ -21,7 +21,7 @@ from antiphon.trace.directory import RUNS, RunRecord, write_events
 from antiphon.trace.table import events_table
 
 Traces = Literal["failures", "all", "none"]
-WALL_SECONDS_MAX: Final = 60
+CPU_SECONDS_MAX: Final = 60
 """A run takes about 0.1 s; a run that loops without advancing virtual time must not stop the campaign."""
 
 
@@ -131,7 +131,7 @@ def run_one(runner: Runner, seed: int) -> Outcome:
     scenario, outcome = _drawn(runner.family, seed)
     events: pa.Table | None = None
     try:
-        with limited(WALL_SECONDS_MAX):
+        with limited(CPU_SECONDS_MAX):
             run = simulate(scenario)
             events = events_table(run.id, run.histories)
             findings = _findings(judge(events))

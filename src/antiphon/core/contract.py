@@ -19,6 +19,7 @@ from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeGuard
 
 from antiphon.core.effects import Effect, Frame, Missing
+from antiphon.core.services import GroupService
 from antiphon.types import GroupId, ProcessId, View
 
 
@@ -38,6 +39,8 @@ class Capabilities:
     """`Framing`: messages have names, and the application may request missing ones."""
     asks: bool = False
     """`Asking`: it carries requests to a group, and the answers."""
+    answers_in_order: bool = False
+    """`AnsweringInOrder`: members may answer by messages of the group."""
     suspects: bool = False
     """`Suspecting`: it detects crashes itself, and members agree on views."""
     counts_connections: bool = False
@@ -148,14 +151,28 @@ class Framing(Core, Protocol):
 class Asking(Core, Protocol):
     """A core that carries requests to a group, and the answers."""
 
-    def ask(self, group: GroupId, payload: bytes, answers: str, now: int, label: int = 0) -> None:
-        """The application asks the group and waits for `any`, the `first`, a `majority` or `all` answers."""
+    def ask(self, group: GroupId, payload: bytes, answers: str, now: int, label: int = 0) -> int:
+        """The application asks the group and waits for `any`, the `first`, a `majority` or `all` answers.
+
+        Returns the number of the request: requests of a process to a group count from 0. It ends with `Answered`, or,
+        where groups change, with `Unanswered`.
+        """
 
     def is_request(self, frame: Frame) -> bool:
         """Whether a delivered frame brings a request that the application must answer."""
 
     def answer(self, frame: Frame, payload: bytes, now: int) -> None:
         """The application answers the request that this frame brought."""
+
+    def withdraw(self, group: GroupId, request: int, now: int) -> tuple[tuple[ProcessId, bytes], ...]:
+        """The application no longer waits for answers; returns those that have arrived. Nothing else follows."""
+
+
+class AnsweringInOrder(Asking, Protocol):
+    """A core in which an answer may be a message of the group. `ask` also accepts the mode `available`."""
+
+    def answer_in_order(self, frame: Frame, payload: bytes, now: int, label: int = 0) -> None:
+        """As `answer`, but all members deliver the answer, in its place in the order."""
 
 
 class Connected(Core, Protocol):
@@ -257,11 +274,23 @@ class Changing(Suspecting, Protocol):
     The application uses the name of a group, which stays when the group is replaced by a successor.
     """
 
+    def accept(self, group: GroupId, members: tuple[ProcessId, ...], now: int) -> None:
+        """The application accepts the view of these members, where the service of the group asks for it."""
+
+    def choose(self, name: GroupId, service: GroupService) -> None:
+        """The application chooses the service of a group before it forms or joins it."""
+
     def send_all(self, group: GroupId, payloads: list[bytes], now: int, label: int = 0) -> None:
         """`send` for many messages; `label` is that of the first."""
 
     def waiting(self, name: GroupId) -> int:
         """The number of messages sent there that have not left yet."""
+
+    def first_unstable(self, name: GroupId) -> int | None:
+        """The label of our first message that a member of that group may lack; None if there is none.
+
+        Messages that have not left do not count, and members that have failed do not. 0 if we are not in the group.
+        """
 
     def form(self, name: GroupId, members: tuple[ProcessId, ...], now: int) -> None:
         """Form a new group of these, including ourselves. All must agree. Retried until done or left."""
@@ -319,6 +348,10 @@ def is_framing(core: Core) -> TypeGuard[Framing]:
 
 def is_asking(core: Core) -> TypeGuard[Asking]:
     return core.capabilities.asks
+
+
+def is_answering_in_order(core: Core) -> TypeGuard[AnsweringInOrder]:
+    return core.capabilities.answers_in_order
 
 
 def is_connected(core: Core) -> TypeGuard[Connected]:

@@ -114,6 +114,25 @@ class Answered(NamedTuple):
     group: GroupId
     request: int
     answers: tuple[tuple[ProcessId, bytes], ...]
+    label: int | None = None
+    """The label of the request, if it was a message of the group and the answers depend on the view of its delivery."""
+    view: ViewId | None = None
+    """The view in which the request ends; None if the request was not a message."""
+
+
+class Unanswered(NamedTuple):
+    """A request to the group ends without the answers that it asked for."""
+
+    group: GroupId
+    request: int
+    reason: str
+    """`few`: too few members of the view in which it was delivered are left. `left`: this process leaves the group."""
+    answers: tuple[tuple[ProcessId, bytes], ...]
+    """Those that have arrived."""
+    label: int | None = None
+    """As in `Answered`."""
+    view: ViewId | None = None
+    """As in `Answered`; None if the request ends because the process leaves."""
 
 
 class Departure(NamedTuple):
@@ -318,8 +337,9 @@ class Unblocked(NamedTuple):
     group: GroupId
 
 
-ConcernReason = Literal["stalled", "blocking", "lagging", "relayed", "deaf"]
-"""`stalled`: its application does not take messages. `blocking`: our messages have waited for it for long.
+ConcernReason = Literal["stalled", "unaccepted", "blocking", "lagging", "relayed", "deaf"]
+"""`stalled`: its application does not take messages. `unaccepted`: it has not accepted the next view.
+`blocking`: our messages have waited for it for long.
 `lagging`: it has owed numbers or completions for long. `relayed`: what it sends reaches us only through others.
 `deaf`: it does not hear us, or answers nothing."""
 
@@ -335,12 +355,15 @@ class Concern(NamedTuple):
 
 
 class Evicted(NamedTuple):
-    """The driver must leave this group on behalf of the application, which did not read it for too long."""
+    """The driver must leave this group on behalf of the application, which did not read it for too long.
+
+    `reason`: `stalled`; or `unaccepted`: it has not accepted a view.
+    """
 
     group: GroupId
     reason: str
     idle_ns: int
-    """How long the application has read nothing."""
+    """For how long."""
 
 
 class Gauge(NamedTuple):
@@ -358,6 +381,7 @@ Effect = (
     | Deliver
     | Query
     | Answered
+    | Unanswered
     | InstallView
     | Reach
     | InstallState

@@ -35,6 +35,7 @@ from antiphon.core.effects import (
     Suspected,
     Transitional,
     Transmit,
+    Unanswered,
     Unavailable,
     Unblocked,
     Wished,
@@ -51,6 +52,7 @@ Shown = (
     | Transitional
     | Primary
     | Answered
+    | Unanswered
     | Query
     | Missing
     | Unavailable
@@ -200,6 +202,7 @@ _ACTIONS: Final[Mapping[type[Effect], Callable[[Drive, Any, int, int], None]]] =
     Transitional: Drive._show,
     Primary: Drive._show,
     Answered: Drive._show,
+    Unanswered: Drive._show,
     Query: Drive._show,
     Missing: Drive._show,
     Unavailable: Drive._show,

@@ -10,7 +10,7 @@ from antiphon.api.group import Group
 from antiphon.api.process import LocalProcess
 from antiphon.core.contract import is_changing
 from antiphon.node.player import Player
-from antiphon.protocols.assembly import core_builder, outside_of
+from antiphon.protocols.assembly import core_builder, facts_of, outside_of
 from antiphon.scenario.model import Scenario, Workload
 from antiphon.scenario.placement import groups_of
 from antiphon.sim.states import State
@@ -28,7 +28,11 @@ class GroupPlayer(Player):
 
     def __init__(self, scenario: Scenario, process: ProcessId, journal: Path, host: str) -> None:
         super().__init__(scenario, process, journal)
-        self._states = {GroupId(each.name): State(each.state_bytes) for each in groups_of(scenario, process)}
+        unordered = facts_of(scenario).unordered
+        self._states = {
+            GroupId(each.name): State(each.state_bytes, ordered=each.name not in unordered)
+            for each in groups_of(scenario, process)
+        }
         self._going = asyncio.Event()
         self._going.set()
         self._moving: dict[GroupId, str] = {}  # by group: joining, forming or leaving it

@@ -23,7 +23,7 @@ SENDING: Final = "sending"
 
 _N: Final = frozenset(
     "W M1 M2 M3 M4 M5 M6e M7 M8 M9 M10 D1 D2 D3 D4 D5w D8 D9 D10 D12 O1 O2 O3 O4 O5 O5x O6 O8 S1 S2 S4 F1 F2 F3 "
-    "L1 L2 L3 L4 L5 L6 L7 L8 L9 L10 R2 M12 L11".split()
+    "L1 L2 L3 L4 L5 L6 L7 L8 L9 L10 R2 M12 L11 D14".split()
 )
 """Class N of docs/spec/properties.md 8: Newtop's symmetric total order; views are installed at a cut or by a remove."""
 
@@ -32,6 +32,9 @@ _NV: Final = frozenset("M6 M11 D5 D6 D7".split())
 
 Only there are concurrent views disjoint, so at most one of two can hold a majority. So only there is M11 promised.
 """
+
+CLOSED: Final = ("closed", "halted")
+"""The ways to change views that keep messages within the view in which they were sent."""
 
 _SAFE: Final = _N | frozenset("S3 D11 M13".split())
 """Class N with safe delivery: nothing is delivered before it is known to be stable (docs/spec/newtop.md 14).
@@ -53,6 +56,12 @@ _FC: Final = _SC
 _RC: Final = _SC
 """Class RC, relative causal order: the same."""
 
+_VF: Final = _SC - frozenset("O3 O4".split())
+"""Class VF: FIFO order over the Newtop membership (our addition)."""
+
+_VR: Final = _VF - frozenset("O1 O2".split())
+"""Class VR: the same messages in each view, in any order (our addition)."""
+
 # -------------------------------------------------------------------------------- the lecture notes
 
 _RM: Final = frozenset("W D1 D2 D3 D13 D14 L2 L3 L8".split())
@@ -72,6 +81,18 @@ _TP: Final = _RM | frozenset("O5 O6 O7".split())
 """Class TP: two-phase total order, for each group by itself. O5 holds with crashes too.
 
 `alive` and `unchanged` below say when O6 and O7 hold.
+"""
+
+_FT: Final = _TP | _FM
+"""Class FT: two-phase total order that keeps the order of each sender."""
+
+_CT: Final = _TP | _CM | frozenset(["O8"])
+"""Class CT: two-phase total order that keeps causal order."""
+
+_SR: Final = _CM | frozenset("O5 O6 O7 O8".split())
+"""Class SR: synchronous rounds, for each group by itself. They need delays and clocks within known bounds.
+
+Without these, order still holds; D13, L2, O4 and O7 do not.
 """
 
 # -------------------------------------------------------------------------------- acknowledgments
@@ -119,7 +140,9 @@ class Promised:
     services: Codes
     """By service, what is promised; `SENDING` stands for processes that only send."""
     closed: Codes = field(default_factory=dict)
-    """Promised in addition by a process that was started with `view_change = "closed"`."""
+    """Promised in addition where `view_change`, of the process or of the group that it joined, is one of `CLOSED`."""
+    halted: Codes = field(default_factory=dict)
+    """Promised in addition to these by a process that was started with `view_change = "halted"`."""
     alive: Codes = field(default_factory=dict)
     """Promised only among processes that do not crash."""
     unchanged: Codes = field(default_factory=dict)
@@ -152,9 +175,12 @@ BUILT_IN: Final[Mapping[str, Promised]] = {
             "causal-fast": _FC,
             "causal-relative": _RC,
             "causal-vector": _FC,
+            "fifo": _VF,
+            "reliable": _VR,
         },
         closed={"total": _NV},
-        moving=frozenset("M2 M6 M7 M8 M9 M10 M11 M12 M13 D5 D5w D6 D7 D9 D10 D11 L5 L10 L11".split()),
+        halted={"total": frozenset(["D15"])},
+        moving=frozenset("M2 M6 M7 M8 M9 M10 M11 M12 M13 D5 D5w D6 D7 D9 D10 D11 D15 L5 L10 L11".split()),
         cuts=True,
         apart=False,
         frees="everything",
@@ -165,13 +191,20 @@ BUILT_IN: Final[Mapping[str, Promised]] = {
             "fifo": _FM,
             "causal": _CM,
             "total": _TP,
+            "fifo-total": _FT,
+            "causal-total": _CT,
+            "synchronous": _SR,
             SENDING: frozenset("W D1 D14 L2 L8".split()),
         },
         # A site that crashes may have delivered alone, in an order that those that take over cannot know. These agree.
-        alive={"total": frozenset(["O6"])},
+        alive={
+            "total": frozenset(["O6"]),
+            "fifo-total": frozenset(["O6"]),
+            "causal-total": frozenset("O6 O8".split()),
+        },
         # Each process enters the next view in its own time. So a message may be delivered in one view here and in
         # another there: as if it were left out.
-        unchanged={"total": frozenset(["O7"])},
+        unchanged=dict.fromkeys(("total", "fifo-total", "causal-total", "synchronous"), frozenset(["O7"])),
     ),
     "acks": Promised(
         services={"fifo": _TA, SENDING: frozenset("W D1 S1 S2 S4 S5 S6 L2 L6 L8".split())},

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from antiphon.errors import ConfigurationError, TraceError
-from antiphon.properties.families import BUILT_IN, PROMISES, SENDING, Codes, Promised, promised_by
+from antiphon.properties.families import BUILT_IN, CLOSED, PROMISES, SENDING, Codes, Promised, promised_by
 from antiphon.properties.tables.columns import KIND, BoolArray, IntArray
 from antiphon.properties.tables.history import Deliveries, History
 from antiphon.properties.tables.roles import Roles
@@ -18,7 +18,7 @@ from antiphon.properties.tables.suspectors import Suspectors
 from antiphon.types import split_process_id
 
 JUDGED: Final = tuple(
-    "W M1 M2 M3 M4 M5 M6 M6e M7 M8 M9 M10 M11 M12 M13 D1 D2 D3 D4 D5 D5w D6 D7 D8 D9 D10 D11 D12 D13 D14 "
+    "W M1 M2 M3 M4 M5 M6 M6e M7 M8 M9 M10 M11 M12 M13 D1 D2 D3 D4 D5 D5w D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 "
     "O1 O2 O3 O4 O5 O5x O6 O7 O8 S1 S2 S3 S4 S5 S6 F1 F2 F3 L1 L2 L3 L4 L5 L6 L7 L8 L9 L10 L11 R2".split()
 )
 """The properties that have a checker, in the order of their verdicts."""
@@ -45,7 +45,8 @@ COMING: Final = frozenset("D12 R2".split())
 """Promised only for groups that a process enters: groups that were formed, or in which a process recovered."""
 
 _OFFERED: Final = frozenset[str]().union(
-    *PROMISES.values(), *(codes for each in BUILT_IN.values() for codes in each.closed.values())
+    *PROMISES.values(),
+    *(codes for each in BUILT_IN.values() for table in (each.closed, each.halted) for codes in table.values()),
 )
 NOT_JUDGED: Final = tuple(sorted(_OFFERED - frozenset(JUDGED)))
 """Promised properties without a checker in this version; a verdict lists them as not judged."""
@@ -76,8 +77,8 @@ class Promises:
         self.asymmetric: BoolArray = np.zeros_like(self._service, np.bool_)
         """By process and group: a sequencer numbers the messages there."""
         self._sources: dict[tuple[int, int], frozenset[str]] = {}
-        self.view_change: list[str] = [""] * len(history.processes)
-        """By process how it installs views (docs/spec/newtop.md 9.6), empty if its `start` row does not say."""
+        self.view_change = np.full(self._service.shape, "", "U6")
+        """By process and group how views are installed (docs/spec/newtop.md 9.6); empty if no row says it."""
         self.votes: BoolArray = np.zeros(len(history.processes), np.bool_)
         """By process: it votes on primary views."""
         self.primary_size: IntArray = np.zeros(len(history.processes), np.int64)
@@ -86,6 +87,7 @@ class Promises:
         """The settings of failure detection."""
         self._pairs: dict[str, BoolArray] = {}
         receivers = self._read_starts()
+        self._read_joins()
         self._fill_from_rows()
         has_roles = self.of_family(lambda promised: promised.onlookers)
         self.roles = Roles(history, receivers, ~receivers & (self._service >= 0), has_roles)
@@ -109,8 +111,10 @@ class Promises:
     def offered(self, property_id: str) -> BoolArray:
         """By process and group: the property is promised there, regardless of what is required."""
         offered = self._named_in(property_id, lambda promised: promised.services)
-        closed = np.array([how == "closed" for how in self.view_change], np.bool_)
-        offered |= self._named_in(property_id, lambda promised: promised.closed) & closed[:, None]
+        closed: BoolArray = np.isin(self.view_change, CLOSED)
+        offered |= self._named_in(property_id, lambda promised: promised.closed) & closed
+        halted: BoolArray = self.view_change == "halted"
+        offered |= self._named_in(property_id, lambda promised: promised.halted) & halted
         if property_id in _UNSEQUENCED:
             offered &= ~self.asymmetric
         if property_id in _SEQUENCED_UNCHANGED:
@@ -123,6 +127,9 @@ class Promises:
             offered &= (self.votes == (property_id in VOTED))[:, None]
         if property_id in _OF_SENDERS:
             offered &= ~self.roles.onlooking
+        if property_id == "D14":
+            agreed = self.of_family(lambda promised: promised.cuts)[:, None]
+            offered &= ~agreed | _asked(self._history)
         if property_id in COMING:
             offered &= _formed(self._history) if property_id == "D12" else _recovered(self._history)
         offered &= ~(self._named_in(property_id, lambda promised: promised.unchanged) & self._changed)
@@ -219,7 +226,7 @@ class Promises:
             options = options if isinstance(options, dict) else {}
             holds_all = promised_by(protocol).frees == "everything"  # so it has to learn when all of it may be freed
             self.learns_all[process] = holds_all or options.get("stability") == "all"
-            self.view_change[process] = str(options.get("view_change", ""))
+            self.view_change[process] = str(options.get("view_change", ""))  # of all groups that no `join` row names
             primary = options.get("primary")
             self.votes[process] = primary is not None
             self.primary_size[process] = primary if isinstance(primary, int) else 0
@@ -234,6 +241,15 @@ class Promises:
                         self._sources[int(process), code_of[group]] = frozenset(map(str, settings["sources"]))
         self._require_starts()
         return receivers
+
+    def _read_joins(self) -> None:
+        """The service of a group that a member joins after its start; by the last `join` row, if there are several."""
+        history = self._history
+        for row in history.of_kind("join").tolist():
+            detail, place = history.details.get(row, {}), (history.rows.process[row], history.rows.group[row])
+            if "mode" in detail or "view_change" in detail:
+                self.asymmetric[place] = detail.get("mode") == "asymmetric"
+                self.view_change[place] = str(detail.get("view_change", "cut"))
 
     def _require_starts(self) -> None:
         history = self._history
@@ -277,6 +293,18 @@ def _formed(history: History) -> BoolArray:
     formed = np.zeros(len(history.groups), np.bool_)
     formed[history.stays.group[history.stays.formed]] = True
     return formed
+
+
+def _asked(history: History) -> BoolArray:
+    """By group: a process that stopped had sent requests there."""
+    code_of = {group: code for code, group in enumerate(history.groups)}
+    asked = np.zeros(len(history.groups), np.bool_)
+    for row in history.of_kind("stop").tolist():
+        counts = history.details[row].get("asked", {})
+        for group in counts if isinstance(counts, dict) else ():
+            if group in code_of:
+                asked[code_of[group]] = True
+    return asked
 
 
 def _read_apart(history: History) -> BoolArray:

@@ -94,7 +94,9 @@ LOGS: Final = RowNeeds(own_processes=BULK)
 """The complete logs of some processes."""
 _RUN: Final = RowNeeds(all_processes=_some("send deliver"))
 _GROUPS: Final = RowNeeds(
-    all_processes=_some("send deliver block unblock answer"), by_group=True, with_text=_some("block answer")
+    all_processes=_some("send deliver block unblock answer unanswered"),
+    by_group=True,
+    with_text=_some("block answer unanswered"),
 )
 _STABLE: Final = RowNeeds(all_processes=_some("send stable"), by_group=True)
 _STREAMS: Final = RowNeeds(own_senders=_some("send deliver receive"), rare=_some("receive"))
@@ -178,6 +180,7 @@ CHECKERS: Final = (
     Checker("D12", states.check_states, _GROUPS),
     Checker("D13", agreement.check_agreement, _GROUPS),
     Checker("D14", answers.check_answers, _GROUPS),
+    Checker("D15", cuts.check_halted, _GROUPS),
     Checker("O1", order.check_fifo, _STREAMS),
     Checker("O2", reliable.check_reliable_fifo, _STREAMS),
     Checker("O3", order.check_causal, _RUN, over_groups=False),

@@ -41,7 +41,7 @@ def recorder_of(scenario: Scenario, process: ProcessId) -> Recorder:
         GroupId(group.name): str(family.told(scenario, group, process)["service"])
         for group in groups_of(scenario, process)
     }
-    return Recorder(process, services, rides=facts.rides, signed=facts.signed)
+    return Recorder(process, services, rides=facts.rides, signed=facts.signed, counted=facts.counted)
 
 
 def start_detail(scenario: Scenario, process: ProcessId) -> str:

@@ -34,12 +34,16 @@ class Facts:
     """Members detect failures themselves and agree on views."""
     signed: bool = False
     """A view tells the trace who left and why, whether it is primary, and the signature of its members."""
+    counted: bool = False
+    """A view also tells the trace how many processes were excluded so far."""
     changing: bool = False
     """Groups are formed, joined, left or merged while they work."""
     merges: bool = False
     """Members that lost each other merge again by themselves."""
     rides: bool = False
     """Messages carry acknowledgments, so a trace records for each message which processes its sender counts (S5)."""
+    unordered: frozenset[str] = frozenset()
+    """Groups whose members may deliver the same messages in different orders."""
     waiting: tuple[frozenset[ProcessId], ...] = ()
     """Sets of processes in which a stalled one may block all others."""
     told_after_ns: int | None = None

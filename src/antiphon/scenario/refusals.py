@@ -82,10 +82,17 @@ def source_problems(scenario: Scenario, i: int) -> Iterator[str]:
 
 
 def no_requests(scenario: Scenario) -> Problems:
-    """Problems with requests to a group."""
+    """Problems with requests to a group, for families without them."""
     for i, workload in enumerate(scenario.workload):
         if workload.answers != "none":
-            yield f"workload[{i}].answers", "requests to a group belong to the classic protocols"
+            yield f"workload[{i}].answers", "requests to a group belong to the protocols classic and newtop"
+
+
+def request_problems(scenario: Scenario) -> Problems:
+    """Problems with requests to a group, for families that have them."""
+    for i, workload in enumerate(scenario.workload):
+        if workload.answers != "none" and workload.replies:
+            yield f"workload[{i}].replies", "is for messages, not for requests with answers"
 
 
 def kind(fault: Fault) -> str:

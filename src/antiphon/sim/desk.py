@@ -25,6 +25,7 @@ from antiphon.core.effects import (
     Query,
     Reset,
     Transitional,
+    Unanswered,
     Unavailable,
     Unblocked,
 )
@@ -178,6 +179,10 @@ class Desk:
         if self._node.recorder is not None:
             self._node.recorder.answered(effect, self._queue.now)
 
+    def _unanswered(self, effect: Unanswered, _now: int) -> None:
+        if self._node.recorder is not None:
+            self._node.recorder.unanswered(effect, self._queue.now)
+
     def _ask(self, effect: Query, _now: int) -> None:
         self._application.asked(self._node, effect.frame)
 
@@ -201,6 +206,7 @@ _TAKEN: Final[dict[type[Shown], Callable[[Desk, Any, int], None]]] = {
     Transitional: Desk._notice,
     Primary: Desk._prevail,
     Answered: Desk._answered,
+    Unanswered: Desk._unanswered,
     Query: Desk._ask,
     Missing: Desk._request,
     Unavailable: Desk._ignore,

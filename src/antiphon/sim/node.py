@@ -380,14 +380,16 @@ class Node:
             core.send(group, payload, now, label)
 
     def _ask(self, group: GroupId, payload: bytes, answers: str, now: int) -> None:
+        if not self.accepts(group):
+            return  # it was paused, and has left the group meanwhile
         self.inputs += 1
         core, label = self._core, 0
         assert is_asking(core)
+        if self.recorder is not None and answers != "any":  # a request to one member is no multicast: it has no number
+            label = self.recorder.requested(group, payload, self._queue.now)
+        request = core.ask(group, payload, answers, now, label)
         if self.recorder is not None:
-            self.recorder.asked(group, answers, self._queue.now)
-            if answers != "any":  # a request to one member is no multicast and has no number
-                label = self.recorder.requested(group, payload, self._queue.now)
-        core.ask(group, payload, answers, now, label)
+            self.recorder.asked(group, request, answers, self._queue.now)
 
 
 def _drop(_: Any) -> None:

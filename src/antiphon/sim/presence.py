@@ -89,6 +89,9 @@ class Presence:
 
     def leave(self, group: GroupId, now: int) -> None:
         """Begin to leave. If leaving has a place in the order, the application is out when it reads `Left`."""
+        if group in self._leaving:
+            self._returns.pop(group, None)  # it is leaving already, and now does not return
+            return
         if self._changing is not None:
             self.outside.add(group)
             self._joining.discard(group)

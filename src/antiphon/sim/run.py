@@ -71,7 +71,7 @@ class _Simulation:
             scenario.workload,
             self._queue,
             self._chance("workload"),
-            States({GroupId(group.name): group.state_bytes for group in scenario.group})
+            States({GroupId(group.name): group.state_bytes for group in scenario.group}, self._facts.unordered)
             if self._facts.changing
             else None,
             returns_at(scenario.fault),

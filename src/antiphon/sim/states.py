@@ -1,11 +1,12 @@
 """The state of simulated applications, per process and group: it determines exactly what was delivered.
 
 Two states are equal if and only if the same messages were delivered in the same order, before and after the same
-merges. So the digest alone shows a wrong state, or a right state at a wrong place in the order.
+merges. So the digest alone shows a wrong state, or a right state at a wrong place in the order. Where the service
+promises no common order, the order of messages between two merges does not count.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
 from antiphon.core.effects import Frame, InstallState
@@ -23,13 +24,17 @@ _NOTHING: Final = bytes(STATE_BYTES_MIN)
 class State:
     """The state of one application in one group; its size is that of its group."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, *, ordered: bool = True) -> None:
         self._size = size
+        self._ordered = ordered
         self._kernel = _NOTHING  # the state without its padding
 
     def add(self, message: bytes) -> None:
         """Add a message."""
-        self._kernel = _kernel(self._kernel + message, _count(self._kernel) + 1)
+        if self._ordered:
+            self._kernel = _kernel(self._kernel + message, _count(self._kernel) + 1)
+        else:
+            self._kernel = _sum(self._kernel, _kernel(message, 1))
 
     def replace(self, states: Sequence[bytes]) -> None:
         """Replace the state by these, combined in their order; a single one is taken unchanged."""
@@ -46,8 +51,9 @@ class State:
 class States:
     """The states of all applications of a run, by group."""
 
-    def __init__(self, sizes: Mapping[GroupId, int]) -> None:
+    def __init__(self, sizes: Mapping[GroupId, int], unordered: Container[str] = ()) -> None:
         self._sizes = sizes
+        self._unordered = unordered
         self._states: dict[tuple[ProcessId, GroupId], State] = {}
 
     def delivered(self, process: ProcessId, frame: Frame) -> None:
@@ -73,12 +79,22 @@ class States:
         self._states.pop((process, group), None)
 
     def _state(self, process: ProcessId, group: GroupId) -> State:
-        return self._states.setdefault((process, group), State(self._sizes[group]))
+        return self._states.setdefault((process, group), self._new(group))
+
+    def _new(self, group: GroupId) -> State:
+        return State(self._sizes[group], ordered=group not in self._unordered)
 
 
 def _kernel(content: bytes, count: int) -> bytes:
     digest = hashlib.blake2b(content, digest_size=_HASH_BYTES).digest()
     return digest + (count % _COUNTS).to_bytes(_COUNT_BYTES)
+
+
+def _sum(one: bytes, other: bytes) -> bytes:
+    """Both contents, in either order."""
+    total = int.from_bytes(one[:_HASH_BYTES]) + int.from_bytes(other[:_HASH_BYTES])
+    digest = (total % (1 << 8 * _HASH_BYTES)).to_bytes(_HASH_BYTES)
+    return digest + ((_count(one) + _count(other)) % _COUNTS).to_bytes(_COUNT_BYTES)
 
 
 def _count(state: bytes) -> int:

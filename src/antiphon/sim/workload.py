@@ -74,7 +74,7 @@ class Applications:
 
     def ask(self, node: Node, group: GroupId, payload: bytes, answers: str) -> None:
         """An application sends a request to its group."""
-        if not node.crashed:
+        if node.accepts(group):
             self.requests += 1
             self.last_request_at = self._queue.now
             node.ask(group, payload, answers)

@@ -204,7 +204,11 @@ class Driver:
             self._timer_at = None
             core.tick(now)
         self._audience.collect()
-        busy = self._settle(now)
+        self.draining = True
+        try:
+            busy = self._drive.settle(now, now)
+        finally:
+            self.draining = False
         if self._journal is not None:
             self._journal()
         self.transport.flush()
@@ -212,13 +216,6 @@ class Driver:
         self._audience.turned()
         if busy:
             self._busy_at = self.clock()
-
-    def _settle(self, now: int) -> bool:
-        self.draining = True
-        try:
-            return self._drive.settle(now, now)
-        finally:
-            self.draining = False
 
     def _arm(self, deadline: int | None) -> None:
         if deadline == self._timer_at:

@@ -53,4 +53,4 @@ class Port:
             self._multicast(encode(frame), frame.group)
         else:
             peers = self.others.get(frame.group, ()) if isinstance(to, Scope) else (to,)
-            self._transport.send(encode(frame), peers)
+            self._transport.send(encode(frame), peers, frame)

@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from antiphon.core.effects import Frame
 from antiphon.errors import ProtocolViolation
 from antiphon.scenario.model import Uniform
 from antiphon.scenario.units import Duration
@@ -183,7 +184,7 @@ class Port:
         found = self.connections.get(peer)
         return None if found is None else found.number
 
-    def send(self, sealed: bytes, peers: Iterable[ProcessId]) -> None:
+    def send(self, sealed: bytes, peers: Iterable[ProcessId], frame: Frame | None = None) -> None:  # noqa: ARG002
         """A frame to a peer without a connection is lost."""
         for peer in peers:
             if peer in self.connections:

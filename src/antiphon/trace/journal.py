@@ -18,6 +18,7 @@ import msgspec
 import xxhash
 
 from antiphon.core.effects import (
+    Answered,
     Blocked,
     Confirmed,
     Departure,
@@ -31,8 +32,10 @@ from antiphon.core.effects import (
     Stable,
     Suspected,
     Transitional,
+    Unanswered,
     Unblocked,
 )
+from antiphon.core.services import GroupService
 from antiphon.errors import TraceError
 from antiphon.trace import records
 from antiphon.trace.frames import own_class
@@ -140,9 +143,14 @@ class JournalRecorder:
         contacts: tuple[ProcessId, ...] = (),
         *,
         apart: bool = False,
-        service: str | None = None,
+        service: GroupService | None = None,
     ) -> None:
-        self._keep(records.Moved(now, kind, group, records.short_ids(contacts), apart, service))
+        asked = records.short_ids(contacts)
+        if service is None:
+            self._keep(records.Moved(now, kind, group, asked, apart, None))
+        else:
+            terms = records.Moved(now, kind, group, asked, apart, service.name, service.sequencer, service.views)
+            self._keep(terms)
 
     def parted(self, effect: Left, now: int) -> None:
         self._keep(records.Parted(now, effect))
@@ -174,6 +182,14 @@ class JournalRecorder:
     def requested(self, group: GroupId, payloads: Sequence[bytes], now: int) -> None:
         """The application asks to send these."""
         self._keep(records.Requested(now, group, records.digests(payloads)), len(payloads))
+
+    def asked(self, group: GroupId, request: int, mode: str, now: int) -> None:
+        self._keep(records.Asked(now, group, request, mode))
+
+    def request_ended(self, effect: Answered | Unanswered, now: int) -> None:
+        by = records.short_ids([process for process, _ in effect.answers])
+        reason = effect.reason if isinstance(effect, Unanswered) else None
+        self._keep(records.RequestEnded(now, effect.group, effect.request, by, effect.label, reason, effect.view))
 
     def transmitted(
         self,

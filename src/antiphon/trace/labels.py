@@ -28,6 +28,10 @@ class Labels:
         self._next[group] = first + count
         return first
 
+    def following(self, group: GroupId) -> int:
+        """The number that is taken next."""
+        return self._next[group]
+
     def transmitted(self, frame: Frame) -> None:
         """A frame leaves."""
         if frame.payloads and frame.kind in CARRIES and frame.author == self._me:

@@ -29,8 +29,10 @@ from antiphon.core.effects import (
     Stable,
     Suspected,
     Transitional,
+    Unanswered,
     Unblocked,
 )
+from antiphon.core.services import GroupService
 from antiphon.trace.frames import CARRIES, Mark, Traced, own_class
 from antiphon.types import GroupId, ProcessId, View, epoch_of, name_of, signature, split_process_id
 
@@ -58,17 +60,22 @@ class Recorder:
     def __init__(
         self,
         process: ProcessId,
-        services: Mapping[GroupId, str] | None = None,
+        services: dict[GroupId, str] | None = None,
         *,
         rides: bool = False,
         signed: bool = False,
+        counted: bool = False,
     ) -> None:
-        """`rides`: messages carry acknowledgments. `signed`: views tell who left, primacy and signatures."""
+        """`rides`: messages carry acknowledgments. `signed`: views tell who left, primacy and signatures.
+
+        `counted`: such views also tell how many processes were excluded so far.
+        """
         self._me = process
         self.process, self.incarnation = split_process_id(process)
         self.rows: list[Row] = []
         self.services = {} if services is None else services
         self.rides, self.signed = rides, signed
+        self._counted = counted
         self._acknowledge = _RIDDEN if rides else frozenset({"acknowledgment"})  # kinds with acknowledgments
         self._views: dict[GroupId, str] = {}
         self._first_views: dict[GroupId, str] = {}  # by formation
@@ -76,8 +83,8 @@ class Recorder:
         self._numbers: defaultdict[GroupId, int] = defaultdict(int)
         self._waiting: defaultdict[GroupId, deque[tuple[int, int, Mark]]] = defaultdict(deque)
         self._blocked: dict[GroupId, set[GroupId]] = {}  # by name, the formations in which it is blocked
-        self._asked: dict[GroupId, list[tuple[int, str]]] = {}  # when, and for how many answers
-        self._unanswered: dict[GroupId, int] = {}
+        self._asked: dict[GroupId, dict[int, tuple[int, str]]] = {}  # open requests: when, for how many answers
+        self._asks: dict[GroupId, int] = {}  # all requests, where views are agreed on
         self._names: dict[ProcessId, tuple[str, int]] = {}
 
     def note(self, kind: str, now: int, detail: str | None = None) -> None:
@@ -97,7 +104,7 @@ class Recorder:
         contacts: tuple[ProcessId, ...] = (),
         *,
         apart: bool = False,
-        service: str | None = None,
+        service: GroupService | None = None,
     ) -> None:
         """The process joins or leaves a group, or asks to send or to receive; `contacts`: the processes that it asks.
 
@@ -105,9 +112,10 @@ class Recorder:
         if the `start` row does not name it.
         """
         row: Row = {"time": now, "kind": kind, "group": group, "view": self._views.get(group)}
+        detail: dict[str, object] = ({"contacts": contacts} if contacts else {}) | ({"apart": True} if apart else {})
         if service is not None:
-            row["service"] = service
-        detail = ({"contacts": contacts} if contacts else {}) | ({"apart": True} if apart else {})
+            self.services[group] = row["service"] = service.name
+            detail |= {"mode": "asymmetric"} if service.sequencer else {"view_change": service.views}
         self.rows.append(row | {"detail": compact_json(detail)} if detail else row)
 
     def parted(self, effect: Left, now: int) -> None:
@@ -170,8 +178,9 @@ class Recorder:
         """
         waiting = {group: len(requests) for group, requests in self._waiting.items() if requests}
         held = {group: count for group, count in held.items() if count}
-        unanswered = {group: count for group, count in self._unanswered.items() if count}
+        unanswered = {group: len(requests) for group, requests in self._asked.items() if requests}
         told = {"waiting": waiting, "held": held, "unanswered": unanswered, "costs": dict(costs), **(moving or {})}
+        told |= {"asked": self._asks}
         detail = {key: value for key, value in told.items() if value}
         self.note("stop", now, compact_json(detail) if detail else None)
 
@@ -353,19 +362,30 @@ class Recorder:
         row: Row = {"time": now, "kind": "primary", "group": name_of(effect.group), "view": effect.view}
         self.rows.append(row | {"number": effect.number, "detail": detail})
 
-    def asked(self, group: GroupId, mode: str, now: int) -> None:
+    def asked(self, group: GroupId, request: int, mode: str, now: int) -> None:
         """The application asks its group; requests to one group count from 0."""
-        self._asked.setdefault(group, []).append((now, mode))
-        self._unanswered[group] = self._unanswered.get(group, 0) + 1
+        self._asked.setdefault(group, {})[request] = now, mode
+        if self.signed:
+            self._asks[group] = self._asks.get(group, 0) + 1
 
     def answered(self, effect: Answered, now: int) -> None:
         """A request to the group has its answers."""
-        requested, mode = self._asked[effect.group][effect.request]
-        self._unanswered[effect.group] -= 1
+        self._request_ended("answer", effect, {}, now)
+
+    def unanswered(self, effect: Unanswered, now: int) -> None:
+        """A request to the group ends without them."""
+        self._request_ended("unanswered", effect, {"reason": effect.reason}, now)
+
+    def _request_ended(self, kind: str, effect: Answered | Unanswered, more: Mapping[str, object], now: int) -> None:
+        requested, mode = self._asked[effect.group].pop(effect.request)
         by = [process for process, _ in effect.answers]
-        detail = compact_json({"by": by, "mode": mode, "request": effect.request})
-        row = {"time": now, "requested": requested, "kind": "answer", "group": effect.group, "detail": detail}
-        self.rows.append(row)
+        detail: dict[str, object] = {"by": by, "mode": mode, "request": effect.request, **more}
+        if effect.label is not None:
+            detail["number"] = effect.label
+        if effect.view is not None:
+            detail["view"] = effect.view
+        row: Row = {"time": now, "requested": requested, "kind": kind, "group": effect.group}
+        self.rows.append(row | {"detail": compact_json(detail)})
 
     def _told(self, view: View, left: tuple[Departure, ...], signed: str) -> str | None:
         """The detail of a view: of a private one its receivers and senders, of an agreed one the departures.
@@ -375,6 +395,8 @@ class Recorder:
         if self.signed:
             departures = [departure._asdict() for departure in left]
             told: dict[str, object] = {"left": departures, "primary": view.primary, "signature": signed}
+            if self._counted:
+                told["excluded"] = len(view.excluded)
             if view.classes:
                 told |= {"classes": view.classes, "epoch": epoch_of(view.group)}
             if view.alike:

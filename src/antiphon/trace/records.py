@@ -13,6 +13,7 @@ import msgspec
 import xxhash
 
 from antiphon.core.effects import (
+    Answered,
     Blocked,
     Confirmed,
     Departure,
@@ -25,8 +26,10 @@ from antiphon.core.effects import (
     Stable,
     Suspected,
     Transitional,
+    Unanswered,
     Unblocked,
 )
+from antiphon.core.services import GroupService, ViewMode
 from antiphon.trace.frames import Mark
 from antiphon.trace.recorder import Recorder
 from antiphon.types import GroupId, ProcessId, View, ViewId, process_id, short_id, signature
@@ -273,9 +276,12 @@ class Moved(_Record, tag=12):
     contacts: tuple[ProcessId, ...]
     apart: bool
     service: str | None
+    sequencer: bool = False
+    views: ViewMode = "cut"
 
     def repeat(self, history: Recorder, now: int) -> None:
-        history.moved(self.kind, self.group, now, self.contacts, apart=self.apart, service=self.service)
+        service = None if self.service is None else GroupService(self.service, self.sequencer, self.views)
+        history.moved(self.kind, self.group, now, self.contacts, apart=self.apart, service=service)
 
 
 class Parted(_Record, tag=13):
@@ -349,9 +355,41 @@ class Prevailed(_Record, tag=19):
         history.prevailed(self.effect, now)
 
 
+class Asked(_Record, tag=20):
+    """The application asks its group."""
+
+    now: int
+    group: GroupId
+    request: int
+    mode: str
+
+    def repeat(self, history: Recorder, now: int) -> None:
+        history.asked(self.group, self.request, self.mode, now)
+
+
+class RequestEnded(_Record, tag=21):
+    now: int
+    group: GroupId
+    request: int
+    by: tuple[ProcessId, ...]
+    number: int | None
+    """Of the message that was the request."""
+    reason: str | None
+    """None: it has its answers."""
+    view: ViewId | None
+
+    def repeat(self, history: Recorder, now: int) -> None:
+        answers = tuple((process, b"") for process in self.by)
+        if self.reason is None:
+            history.answered(Answered(self.group, self.request, answers, self.number, self.view), now)
+        else:
+            effect = Unanswered(self.group, self.request, self.reason, answers, self.number, self.view)
+            history.unanswered(effect, now)
+
+
 Record = (
     Requested | Transmitted | Received | Delivered | Prefix | Gauged | HeldBack | Installed | Doubted | Confirmation
-    | Notice | Prevailed | Moved | Parted | Departed | Snapshot | Merged | Noted | Stopped
+    | Notice | Prevailed | Moved | Parted | Departed | Snapshot | Merged | Noted | Stopped | Asked | RequestEnded
 )  # fmt: skip
 
 RECORDS: Final[Any] = list[Record]

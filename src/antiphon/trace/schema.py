@@ -40,5 +40,5 @@ EVENTS: Final = pa.schema(
 
 KINDS: Final = frozenset(
     "start send transmit receive deliver view stable discard suspect refute confirm transitional primary gauge state "
-    "block unblock join leave promote demote crash recover stop answer fault faults_end end".split()
+    "block unblock join leave promote demote crash recover stop answer unanswered fault faults_end end".split()
 )

@@ -3,8 +3,8 @@
 Decoding either returns a frame that a correct peer could have sent, or raises `ProtocolViolation`. It never reads
 beyond the body, and never trusts a length before it has compared it with the body.
 
-    kinds 1 to 15, 24 to 31, 48 to 50: newtop    kinds 16 to 23: classic    kinds 32 to 36: acks
-    kinds 51 to 60: intergroup                   kinds 128 to 255: families of other packages
+    kinds 1 to 15, 24 to 31, 37, 38, 48 to 50, 61: newtop    kinds 16 to 23: classic    kinds 32 to 36: acks
+    kinds 39 to 47, 51 to 60: intergroup                     kinds 128 to 255: families of other packages
 """
 
 from collections.abc import Iterable

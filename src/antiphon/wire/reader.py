@@ -75,6 +75,11 @@ class Reader:
         """A process other than the sender."""
         return decode_process(self._text())
 
+    def process_or_none(self) -> ProcessId | None:
+        """A process, or nothing."""
+        text = self._text()
+        return decode_process(text) if text else None
+
     def group(self) -> GroupId:
         """A group other than the frame's own."""
         return decode_group(self._text())

@@ -223,7 +223,8 @@ def _deliver_twice(scene: Scene, rng: random.Random, chosen: set[str]) -> pa.Tab
 
 
 def _deliver_forged(scene: Scene, rng: random.Random, chosen: set[str]) -> pa.Table | None:
-    at = choice(rng, scene.deliveries(chosen))
+    """A crashed sender may have sent more than its log tells."""
+    at = choice(rng, (at for at in scene.deliveries(chosen) if not scene.log.crashed(mid(scene.rows[at])[1:3])))
     if at is None:
         return None
     numbers = [row["number"] for _, row in rows_of(scene.rows, "send")]

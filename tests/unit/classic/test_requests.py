@@ -206,3 +206,15 @@ def test_an_ordinary_message_wants_no_answer() -> None:
     cluster.move_all()
     answer(cluster, "q")
     assert "answer" not in cluster.kinds()
+
+
+@pytest.mark.parametrize("answers", ["any", "all"])
+def test_a_withdrawn_request_gives_the_answers_so_far_and_keeps_nothing(answers: str) -> None:
+    cluster = requesting(answers)
+    if answers == "all":
+        answer(cluster, "p")
+    core = cluster.cores[ProcessId("c")]
+    assert len(core.withdraw(GROUP, 0, cluster.now)) == (answers == "all")
+    assert core.withdraw(GROUP, 0, cluster.now) == ()
+    assert core.deadline is None
+    assert not cluster.answered["c"]

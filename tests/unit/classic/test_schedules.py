@@ -1,4 +1,4 @@
-"""All four algorithms under random schedules: reordering, copies, crashes that lose any frames in transit.
+"""All algorithms without timers under random schedules: reordering, copies, crashes that lose any frames in transit.
 
 The judge looks from outside: agreement among survivors, no duplicates, FIFO without gaps, causal order, one total
 order, everything delivered that survivors sent, nothing held at the end. It must also find wrong rules.
@@ -13,6 +13,7 @@ import pytest
 from antiphon.protocols.classic.as_printed import printed
 from antiphon.protocols.classic.frames import ClassicFrame, Known, MessageName
 from antiphon.protocols.classic.inquiries import Inquiries
+from antiphon.protocols.classic.ordering.combined import FifoTotal
 from antiphon.protocols.classic.ordering.commits import Commits
 from antiphon.protocols.classic.ordering.two_phase import TwoPhase
 from antiphon.protocols.classic.relaying.causal import Causal
@@ -82,6 +83,7 @@ PLANTED: Final[tuple[tuple[str, Service, type[object], str, object], ...]] = (
     ("a stamp is forgotten at delivery", "total", Commits, "get", lambda *_: None),
     ("an inquiry is answered in any epoch", "total", Inquiries, "admits", lambda *_: True),
     ("nothing is asked again after a further loss", "total", Inquiries, "restart", lambda *_: []),
+    ("a floor is ignored", "fifo-total", FifoTotal, "_propose", TwoPhase._propose),
     ("a lost site is waited for", "total", TwoPhase, "lost", lambda *_: None),
 )
 """The service, the planted bug, and the method that it replaces."""

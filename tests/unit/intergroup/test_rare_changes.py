@@ -1,4 +1,4 @@
-"""Changes of state that random runs hardly ever reach (`benchmarks.intergroup_states`), each by its own schedule."""
+"""Changes of state that only few random runs reach (`benchmarks.intergroup_states`), each by its own schedule."""
 
 from antiphon.protocols.intergroup.frames import GoneFrame
 from antiphon.protocols.intergroup.membership.frames import ProposalFrame

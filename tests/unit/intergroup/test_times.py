@@ -135,6 +135,7 @@ name = "two"
 protocol = "intergroup"
 duration = "20s"
 quiet = "4s"
+options = { suspect_after = "500ms" }
 [[group]]
 name = "busy"
 members = ["p1", "p2"]

@@ -37,7 +37,14 @@ class Bench:
         self.counter = BlockCounter()
         self.groups = {
             name: NewtopGroup(
-                ME, first_view(name, frozenset({A, B, ME})), self.counter, settings, ADOPTED, _NO_FAILURES, []
+                ME,
+                first_view(name, frozenset({A, B, ME})),
+                self.counter,
+                settings,
+                ADOPTED,
+                _NO_FAILURES,
+                [],
+                settings.service_of(name),
             )
             for name in groups or (G,)
         }

@@ -2,7 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from antiphon.protocols.newtop.frames import Ask
 from antiphon.protocols.newtop.outbox import Outbox, Parcel, Stream
+from antiphon.types import ProcessId
 
 ROOM = 1_000_000
 """No window in the way."""
@@ -168,3 +170,38 @@ def test_a_state_that_cannot_be_read_to_its_end_never_ends(size: int) -> None:
     found = stream_parcels(b"s" * size, torn=True)
     assert sum(len(payload) for _, payloads, _ in found for payload in payloads) == size
     assert all(more for _, _, more in found)
+
+
+def test_requests_and_answers_leave_alone_in_their_place() -> None:
+    outbox = Outbox(packing=True, frame_bytes_max=100)
+    marks = {2: Ask(0), 3: Ask(7, ProcessId("p2")), 5: Ask(1)}
+    for place in range(7):
+        outbox.put(b"x" * (250 if place == 5 else 10), 40 + place, marks.get(place))
+    found = []
+    while outbox.waiting:
+        mark = outbox.next_ask
+        label, payloads, more = outbox.take(ROOM)
+        found.append((label, len(payloads), more, mark))
+    assert found == [
+        (40, 2, False, None),
+        (42, 1, False, marks[2]),
+        (43, 1, False, marks[3]),
+        (44, 1, False, None),
+        *((45, 1, more, marks[5]) for more in (True, True, False)),
+        (46, 1, False, None),
+    ]
+    assert not outbox.asks
+
+
+def test_marks_go_over_to_a_successor() -> None:
+    outbox, successor = (Outbox(packing=True, frame_bytes_max=100) for _ in range(2))
+    fill(outbox, 10, 10)
+    outbox.put(b"x" * 250, 2, Ask(4))
+    outbox.take(ROOM)
+    outbox.take(ROOM)
+    unsent = outbox.remove_all()
+    assert unsent == [(b"x" * 250, 2, Ask(4))]
+    assert not outbox.asks
+    for message in unsent:
+        successor.put(*message)
+    assert successor.next_ask == Ask(4)

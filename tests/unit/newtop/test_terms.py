@@ -8,8 +8,8 @@ from antiphon.types import GroupId, ProcessId
 from tests.support.cluster import GROUP, OMEGA_NS
 from tests.support.forming import Forming
 
-OURS = (("flow_control", "3"), ("service", "total"))
-THEIRS = (("flow_control", "0"), ("service", "total"))
+OURS = (("flow_control", "3"), ("window", "64"))
+THEIRS = (("flow_control", "0"), ("window", "64"))
 HERE, THERE = Difference("flow_control", "3", "0"), Difference("flow_control", "0", "3")
 
 
@@ -83,7 +83,7 @@ def test_a_setting_that_only_a_newer_version_knows_is_named() -> None:
 
 def test_all_settings_that_differ_are_named_in_order() -> None:
     cluster = cluster_of("a")
-    cluster.start("b", agreed=(("flow_control", "0"), ("service", "total-safe")))
+    cluster.start("b", agreed=THEIRS, service="total-safe")
     cluster.join("b", "a")
     cluster.finish()
     (told,) = refused(cluster, "a")
@@ -102,7 +102,7 @@ def test_whether_there_is_a_sequencer_is_compared_for_each_group() -> None:
     cluster.finish()
     cluster.join("c", "a", group=other)
     cluster.finish()
-    assert refused(cluster, "a") == [Refused(other, ProcessId("c"), (Difference("sequenced", "no", "yes"),))]
+    assert refused(cluster, "a") == [Refused(other, ProcessId("c"), (Difference("sequencer", "no", "yes"),))]
 
 
 def test_a_refusal_of_a_process_that_was_not_asked_means_nothing() -> None:

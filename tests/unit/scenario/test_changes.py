@@ -19,6 +19,7 @@ name = "h"
 members = ["p2", "p3", "p4"]
 """
 LATER = GROUPS + "formed = true\n"
+CAUSAL = '[[group]]\nname = "g"\nmembers = 3\nservice = "causal-fast"\n'
 
 
 def fault(kind: str, process: str, at: int = 1, **keys: object) -> str:
@@ -116,18 +117,8 @@ def refusal(text: str) -> str:
             "group[1].service: p2 is also in group g",
         ),
         (
-            '[[group]]\nname = "g"\nmembers = 3\nservice = "causal-fast"\n' + fault("leave", "p1", group="g"),
-            "fault[0].kind: 'leave' needs service total or total-safe; group g has causal-fast",
-        ),
-        (
-            '[[group]]\nname = "g"\nmembers = 3\nservice = "causal-slow"\n'
-            + fault("crash", "p1")
-            + fault("recover", "p1", 2),
-            "fault[1].kind: 'recover' needs service total",
-        ),
-        (
-            '[[group]]\nname = "g"\nmembers = 3\nservice = "causal-slow"\n[options]\nmerge_every = "1s"\n',
-            "options.merge_every: 'merging' needs service total",
+            CAUSAL + '[options]\nmerge_every = "1s"\ncompression = true\n',
+            "options.compression: is not possible with groups that are formed",
         ),
         (GROUPS + '[options]\nmerge_every = "499ms"\n', "options.merge_every: must be at least options.suspect_after"),
         (GROUPS + '[options]\nform_within = "1s"\n', "options.form_within: has no effect"),

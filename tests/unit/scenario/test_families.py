@@ -51,8 +51,17 @@ def test_a_group_that_names_no_service_gets_the_first_of_its_family(text: str, s
     ("text", "sentence"),
     [
         (ACKS + 'service = "total"\n', "group[0].service: acks offers fifo, not 'total'"),
-        (NEWTOP + 'service = "fifo"\n', "group[0].service: newtop offers total, total-safe"),
+        (NEWTOP + 'service = "causal"\n', "group[0].service: newtop offers total, total-safe"),
         (CLASSIC + 'numbering = "block"\n', "group[0].numbering: is an option of flow control"),
+        (
+            NEWTOP + '[options]\nexcluded_count = true\nsuspect_after = "0s"\n',
+            "options.excluded_count: has no effect: with options.suspect_after = 0s no member is excluded",
+        ),
+        (CLASSIC + '[options]\nround = "1s"\n', "options.round: has no effect: no group has service synchronous"),
+        (
+            CLASSIC + 'service = "synchronous"\n' + '[options]\nround = "0s"\n',
+            "options.round: must be more than 0s",
+        ),
         (CLASSIC + "[options]\nwindow = 5\n", "options.window: has no effect: classic has no such option"),
         (NEWTOP + '[options]\nacks = "vector"\n', "options.acks: has no effect: newtop has no such option"),
         (
@@ -212,7 +221,7 @@ def test_other_timers_are_refused_with_those_that_there_are() -> None:
 
 
 RECEIVER = member("p2", 'role = "receiver"')
-WAITS = INTERGROUP.replace("protocol", 'quiet = "4s"\nprotocol', 1)
+WAITS = INTERGROUP.replace("protocol", 'quiet = "4s"\noptions = { suspect_after = "500ms" }\nprotocol', 1)
 
 
 @pytest.mark.parametrize(
@@ -267,3 +276,11 @@ def test_an_idle_sender_of_intergroup_may_step_down() -> None:
     scenario = parse_scenario(INTERGROUP + '[options]\nidle_after = "2s"\n')
     assert isinstance(scenario.options, InterGroupOptions)
     assert scenario.options.idle_after == 2_000_000_000
+
+
+def test_only_the_simulator_tells_how_many_processes_were_excluded() -> None:
+    sockets = BUILT_IN["newtop"].sockets
+    assert sockets is not None
+    ((key, _),) = sockets.problems(parse_scenario(NEWTOP + "[options]\nexcluded_count = true\n"))
+    assert key == "options.excluded_count"
+    assert not [*sockets.problems(parse_scenario(NEWTOP))]

@@ -57,10 +57,15 @@ def test_every_family_and_service_has_a_name() -> None:
         "newtop:causal-fast",
         "newtop:causal-relative",
         "newtop:causal-vector",
+        "newtop:fifo",
+        "newtop:reliable",
         "classic:total",
         "classic:causal",
         "classic:fifo",
         "classic:reliable",
+        "classic:fifo-total",
+        "classic:causal-total",
+        "classic:synchronous",
         "acks:timestamp",
         "acks:vector",
         "acks:explicit",
@@ -254,16 +259,16 @@ def test_partitions_and_false_suspicions_have_no_counterpart() -> None:
     assert "'partition' is not available with acks" in refused(original, "acks:vector")
 
 
-def test_requests_to_a_group_are_possible_in_the_classic_family_only() -> None:
+def test_requests_to_a_group_are_possible_in_classic_and_newtop_groups_only() -> None:
     original = variant(scenario(), "classic:total")
     asking = replace(original, workload=(replace(original.workload[0], answers="all"),))
     assert variant(asking, "classic:reliable").workload == asking.workload
-    assert "requests to a group belong to the classic protocols" in refused(asking, "acks:timestamp")
+    assert "requests to a group belong to the protocols classic and newtop" in refused(asking, "acks:timestamp")
 
 
 def test_an_unknown_name_is_refused_with_a_list_of_the_known_ones() -> None:
-    sentence = refused(scenario(), "newtop:fifo")
-    assert sentence.startswith("there is no protocol 'newtop:fifo'; there are newtop:total, newtop:total-safe")
+    sentence = refused(scenario(), "newtop:causal")
+    assert sentence.startswith("there is no protocol 'newtop:causal'; there are newtop:total, newtop:total-safe")
 
 
 def test_a_name_that_grows_too_long_is_refused() -> None:

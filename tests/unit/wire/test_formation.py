@@ -29,7 +29,6 @@ from antiphon.types import Company, GroupId, ProcessId, ViewId
 from antiphon.wire.codec import decode, encode, header_bytes, payload_bytes
 from antiphon.wire.frame import seal
 from tests.support.wire_bodies import (
-    MAP,
     MORE,
     NAMES,
     NOTICE,
@@ -38,7 +37,6 @@ from tests.support.wire_bodies import (
     REFUTE,
     REMOVE,
     REPAIR,
-    STAMP,
     copy,
     count,
     identity,
@@ -162,13 +160,12 @@ def test_the_bodies_are_as_the_codec_describes_them(kind: int, body: bytes, fram
         (LEAVING, NAMES + numbers(3, -1)),
         (WANT, NAMES + numbers(3, 5)),
         (WANT, NAMES + numbers(3, 2**62 + 1, 0)),
-        # states: with other flags, nothing, several payloads, a stamp, a notice
+        # states: with other flags, nothing, several payloads, a notice
         (NUMBERED, numbered(b"\0" + count(2) + ONE_PAYLOAD, flags=FURTHER | PAYLOADS)),
         (NUMBERED, numbered(b"\3" + count(2) + ONE_PAYLOAD, flags=FURTHER | PAYLOADS)),
         (NUMBERED, numbered(STATE, flags=FURTHER)),
         (NUMBERED, numbered(b"\1", flags=FURTHER)),
         (NUMBERED, numbered(STATE + numbers(0) + count(2) + count(1) + count(1) + b"ab", flags=FURTHER | PAYLOADS)),
-        (NUMBERED, numbered(STATE + MAP + count(0) + ONE_PAYLOAD, flags=FURTHER | STAMP | PAYLOADS)),
         (NUMBERED, numbered(STATE + REMOVE + suspicions(("p2", 1)), flags=FURTHER | NOTICE)),
         # proposals: no members, not sorted, twice, without the proposer, of another name, of itself
         (PROPOSE, ID + count(0)),

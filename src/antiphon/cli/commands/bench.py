@@ -1,6 +1,6 @@
 """`antiphon bench`: speed of ordered messages on this machine, compared with bare sockets in the same processes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from antiphon.bench.measure import QUICK, Figures, Plan, Report, Series, measure, profile
+from antiphon.bench.services import measure_services
 from antiphon.cli.shared.output import Json, as_json, out, print_json, progress, waiting
 from antiphon.errors import ConfigurationError
 
@@ -34,6 +35,13 @@ def bench(
         bool,
         typer.Option(help="Run as batch processes, so that a woken process does not preempt the one that woke it."),
     ] = True,
+    services: Annotated[
+        bool,
+        typer.Option(
+            "--services",
+            help="Every delivery service side by side, without bare sockets; 3 and 6 members.",
+        ),
+    ] = False,
     profiled: Annotated[
         bool, typer.Option("--profile", help="Show where a member spends its time under full load, and nothing else.")
     ] = False,
@@ -42,14 +50,14 @@ def bench(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Measure throughput and latency of total order with real processes, compared with bare asyncio.
+    """Measure throughput and latency of total order, or of all services, with real processes on this machine.
 
     Throughput is that of the slowest member. All members must read the same order, which is checked. Compare the
     ratios, which are taken within one round: messages per second depend on the machine and its load.
     """
     if transport not in _TRANSPORTS:
         raise ConfigurationError(f"--transport must be tcp or udp, not {transport!r}")
-    base = QUICK if quick else Plan()
+    base = QUICK if quick else Plan(members=(3, 6)) if services else Plan()
     plan = replace(
         base,
         members=base.members if members is None else _numbers("--members", members, 3, 64),
@@ -62,12 +70,14 @@ def bench(
     if profiled:
         _print_profile(plan, json)
         return
-    report = _measure(plan)
+    report = _measure(plan, measure_services if services else measure)
     document = report.document()
     if file is not None:
         file.write_text(as_json(document), encoding="utf-8")
     if json:
         print_json(document)
+    elif services:
+        _print_services(report)
     else:
         _print(report)
 
@@ -83,7 +93,7 @@ def _numbers(option: str, text: str, least: int, most: int) -> tuple[int, ...]:
     return numbers
 
 
-def _measure(plan: Plan) -> Report:
+def _measure(plan: Plan, measured: Callable[[Plan, Callable[[], None]], Report]) -> Report:
     with progress("measuring") as show:
         done = 0
         show(0, plan.steps)
@@ -93,7 +103,7 @@ def _measure(plan: Plan) -> Report:
             done += 1
             show(done, plan.steps)
 
-        return measure(plan, advance)
+        return measured(plan, advance)
 
 
 _THROUGHPUT: Final = {
@@ -134,6 +144,25 @@ def _table(title: str, load: str, headings: Mapping[str, str], found: list[Figur
         cells = {name: f"{series.median:,.0f}" for name, series in each.measured.items()}
         cells |= {name: _ratio(series) for name, series in each.ratios.items()}
         table.add_row(str(each.members), f"{each.load:,}", *(cells[name] for name in headings))
+    return table
+
+
+def _print_services(report: Report) -> None:
+    out.print(
+        _by_service("messages per second at the slowest member, all active, and over total", "B", report.throughput)
+    )
+    out.print(_by_service("microseconds from send to read, and over total", "messages/s each", report.latency))
+
+
+def _by_service(title: str, unit: str, found: list[Figures]) -> Table:
+    """A row for each service, a column for each load."""
+    table = Table(title=title)
+    table.add_column("service")
+    for each in found:
+        table.add_column(f"{each.members} members, {each.load:,} {unit}", justify="right")
+    for name in found[0].measured:
+        cells = [f"{each.measured[name].median:,.0f}  {each.ratios[f'{name}_to_total'].median:.2f}" for each in found]
+        table.add_row(name, *cells)
     return table
 
 

@@ -70,7 +70,9 @@ def sweep(
     traces: Annotated[bool, typer.Option("--traces", help="Keep the trace of every run.")] = False,
     limit: Annotated[
         float,
-        typer.Option("--limit", metavar="SECONDS", help="A run that takes longer is aborted and counts as failed."),
+        typer.Option(
+            "--limit", metavar="SECONDS", help="A run that takes more CPU time is aborted and counts as failed."
+        ),
     ] = LIMIT_SECONDS,
     force: Annotated[
         bool, typer.Option("--force", help="Replace other runs in the output directory, also unfinished ones.")

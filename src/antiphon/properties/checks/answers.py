@@ -2,15 +2,17 @@
 
 The two service scenarios of the lecture notes need this. `any` and `first` need an answer from one member of the
 client's current view, `majority` from more than half of them, `all` from every one. A member that is lost does not
-count and is not waited for. The answer may be empty only if no member of the group is left.
+count and is not waited for. The answer may be empty only if no member of the group is left. Where members agree on
+views, the view in which the request was delivered counts instead (`requests.py`).
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from antiphon.properties.checks.requests import agreed_flaws
 from antiphon.properties.promises import Promises
-from antiphon.properties.tables.columns import IntArray
+from antiphon.properties.tables.columns import KIND, IntArray
 from antiphon.properties.tables.history import History
 from antiphon.properties.tables.quiet_end import stable_members
 from antiphon.properties.verdicts.findings import Violations, over_groups
@@ -22,10 +24,16 @@ _Waiting = list[tuple[int, int, int]]
 
 def check_answers(history: History, promises: Promises) -> list[Verdict]:
     """D14: each answered request has enough answers; at a quiet end, a stable client has no unanswered request."""
-    rows = history.of_kind("answer")
+    rows = history.of_kind("answer", "unanswered")
     rows = rows[promises.pairs("D14")[history.rows.process[rows], history.rows.group[rows]]]
+    agreed = promises.of_family(lambda promised: promised.cuts)[history.rows.process[rows]]
+    found = agreed_flaws(history, rows[agreed].tolist())
+    rows = np.sort(np.concatenate([rows[~agreed], np.array([*found], np.int64)]))
     stay = history.stay_at(rows)
-    flaws = [_flaw(history, row, at) for row, at in zip(rows.tolist(), stay.tolist(), strict=True)]
+    flaws = [
+        found[row] if row in found else _flaw(history, row, at)
+        for row, at in zip(rows.tolist(), stay.tolist(), strict=True)
+    ]
     short = [place for place, flaw in enumerate(flaws) if flaw]
     waiting = _unanswered(history, promises) if history.world.quiet else []
 
@@ -79,7 +87,8 @@ def _describe_short(history: History, row: int, flaw: str) -> Violation:
     by: Sequence[str] = detail.get("by") or ()
     group = history.groups[history.rows.group[row]]
     asked = f"request {detail.get('request')} of {who} to {group} ({detail.get('mode')})"
-    sentence = f"the answer to {asked} {flaw} (index {index})"
+    ended = "the answer to" if history.rows.kind[row] == KIND["answer"] else "the end of"
+    sentence = f"{ended} {asked} {flaw} (index {index})"
     return Violation(sentence, (who, *map(str, by)), (), (index,))
 
 

@@ -1,5 +1,6 @@
-"""D3 to D7 and D9 to D11: messages are delivered in the right group and view (docs/spec/properties.md 3)."""
+"""D3 to D7, D9 to D11 and D15: messages are delivered in the right group and view (docs/spec/properties.md 3)."""
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property, partial
@@ -12,7 +13,7 @@ from antiphon.properties.tables.codes import distinct
 from antiphon.properties.tables.columns import BoolArray, IntArray
 from antiphon.properties.tables.delivered import Delivered
 from antiphon.properties.tables.history import Deliveries, History
-from antiphon.properties.tables.membership import Membership
+from antiphon.properties.tables.membership import Accusation, Membership
 from antiphon.properties.tables.notices import Notices
 from antiphon.properties.tables.survivors import end_of_stay, surviving_together, view_and_next
 from antiphon.properties.verdicts.findings import Found, Violations, as_violations, no_opportunity, over_groups
@@ -214,7 +215,7 @@ def check_sending_view(history: History, promises: Promises) -> list[Verdict]:
     return over_groups(history, promises, "D6", _by_group(history, asked.group), broken)
 
 
-# -------------------------------------------------------------------------------- D7
+# -------------------------------------------------------------------------------- D7 and D15
 
 
 def check_blocked_while_flushing(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
@@ -223,18 +224,44 @@ def check_blocked_while_flushing(history: History, promises: Promises, membershi
     In this time the view change holds senders back (docs/spec/newtop.md 9.6). It is not judged by `block` rows: a
     sender that is wrongly not held back would not write them, and flow control writes them too.
     """
-    promised = promises.pairs("D7")
+    spans = [
+        (agreed, _until_removed(history, membership, agreed.row, agreed.peer)) for agreed in membership.confirmations
+    ]
+    return _without_sends(history, promises, "D7", spans, "the failure of {} was agreed")
+
+
+def check_halted(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
+    """D15: while a process suspects a member of a group, it sends nothing there: until it takes that back, or the view.
+
+    It is judged like D7. A suspicion ends with a `refute` row, or with a view without the member.
+    """
+    spans = [(each, _until_cleared(history, membership, each)) for each in membership.suspicions]
+    return _without_sends(history, promises, "D15", spans, "it began to suspect {}")
+
+
+def _without_sends(
+    history: History, promises: Promises, property_id: str, spans: list[tuple[Accusation, int]], since: str
+) -> list[Verdict]:
+    """Nothing is sent from these rows on, until the rows given with them; `since` tells what happened there."""
+    promised = promises.pairs(property_id)
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     sends = history.sends
-    for agreed in membership.confirmations if promised.any() else ():
-        if not promised[agreed.process, agreed.group]:
+    for began, end in spans:
+        if not promised[began.process, began.group]:
             continue
-        opportunities[agreed.group] += 1
-        end = _until_removed(history, membership, agreed.row, agreed.peer)
-        between = slice(*np.searchsorted(sends.row, [agreed.row, end]).tolist())
-        for row in sends.row[between][sends.group[between] == agreed.group].tolist():
-            found.append((row, agreed.group, partial(_describe_not_held, history, agreed.row, agreed.peer, row)))
-    return over_groups(history, promises, "D7", opportunities, as_violations(found))
+        opportunities[began.group] += 1
+        between = slice(*np.searchsorted(sends.row, [began.row, end]).tolist())
+        for row in sends.row[between][sends.group[between] == began.group].tolist():
+            found.append((row, began.group, partial(_describe_not_held, history, began, row, since)))
+    return over_groups(history, promises, property_id, opportunities, as_violations(found))
+
+
+def _until_cleared(history: History, membership: Membership, suspicion: Accusation) -> int:
+    """The row at which the process takes a suspicion back; if it does not, as in `_until_removed`."""
+    end = _until_removed(history, membership, suspicion.row, suspicion.peer)
+    refuted = membership.refuted.get((suspicion.group, suspicion.process, suspicion.peer), [])
+    following = refuted[bisect_right(refuted, suspicion.row) :][:1]
+    return min([end, *following])
 
 
 def _until_removed(history: History, membership: Membership, row: int, peer: int) -> int:
@@ -248,11 +275,11 @@ def _until_removed(history: History, membership: Membership, row: int, peer: int
     return membership.row[stay] if stay >= 0 else int(history.over[last])
 
 
-def _describe_not_held(history: History, confirmed: int, peer: int, row: int) -> Violation:
-    who, index = history.process_name(history.rows.process[row]), history.index(confirmed)
-    failed = history.process_name(peer)
+def _describe_not_held(history: History, began: Accusation, row: int, since: str) -> Violation:
+    who, index = history.process_name(history.rows.process[row]), history.index(began.row)
+    failed = history.process_name(began.peer)
     sentence = (
-        f"{who} sent {history.located(row)} after the failure of {failed} was agreed (index {index}) and before it "
+        f"{who} sent {history.located(row)} after {since.format(failed)} (index {index}) and before it "
         f"installed a view without {failed}"
     )
     return Violation(sentence, (who, who), (history.message_at(row),), (index, history.index(row)))

@@ -16,7 +16,7 @@ from antiphon.properties.tables.codes import distinct, parts
 from antiphon.properties.tables.columns import BoolArray, IntArray
 from antiphon.properties.tables.flow_frames import FlowFrames
 from antiphon.properties.tables.frames import Frames
-from antiphon.properties.tables.history import NEVER, History
+from antiphon.properties.tables.history import NEVER, Deliveries, History
 from antiphon.properties.tables.stability_reports import StabilityReports
 from antiphon.properties.tables.windows import UNBOUNDED, Windows
 from antiphon.properties.verdicts.findings import Violations, no_opportunity, over_groups
@@ -73,6 +73,7 @@ def _check_own(history: History, promises: Promises, windows: Windows, stability
     sends, number = history.sends, history.messages.number
     asked = sends.where((promises.pairs("F1")[sends.process, sends.group]) & (windows.own[sends.process] < UNBOUNDED))
     known = stability.stable.at(asked.process, asked.group, asked.process, asked.row)
+    known = np.maximum(known, _given_up(history, asked))
     count = number[asked.message] - known
     over = np.flatnonzero(count > windows.own[asked.process])
 
@@ -85,6 +86,19 @@ def _check_own(history: History, promises: Promises, windows: Windows, stability
 
     opportunities = np.bincount(asked.group, minlength=len(history.groups))
     return over_groups(history, promises, "F1", opportunities, Violations(asked.row[over], asked.group[over], describe))
+
+
+def _given_up(history: History, sends: Deliveries) -> IntArray:
+    """For each send, the number of its sender's last message before it began again; -1 if it never did.
+
+    Then it holds none of these messages, and never learns whether they are stable (InterGroup M16).
+    """
+    stays, given_up = history.stays, np.full(len(sends.row), -1, np.int64)
+    for stay in np.flatnonzero(stays.alone).tolist():  # in the order of their rows
+        own = (sends.process == stays.process[stay]) & (sends.group == stays.group[stay])
+        before, after = own & (sends.row < stays.row[stay]), own & (sends.row > stays.row[stay])
+        given_up[after] = history.messages.number[sends.message[before]].max(initial=-1)
+    return given_up
 
 
 def _gauges(history: History, windows: Windows, promised: BoolArray) -> tuple[IntArray, list[_Gauge]]:

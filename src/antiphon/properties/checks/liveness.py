@@ -8,7 +8,7 @@ from antiphon.properties.promises import Promises
 from antiphon.properties.tables.audience import Audience
 from antiphon.properties.tables.columns import BoolArray, IntArray
 from antiphon.properties.tables.delivered import Delivered
-from antiphon.properties.tables.history import Deliveries, History
+from antiphon.properties.tables.history import NEVER, Deliveries, History
 from antiphon.properties.tables.quiet_end import (
     addressed,
     counts_at_stop,
@@ -39,7 +39,8 @@ def check_multicast(history: History, promises: Promises, delivered: Delivered, 
     stable, cuts = stable_members(history, promises, "L2"), promises.of_family(lambda promised: promised.cuts)[:, None]
     opportunities = np.zeros(len(history.groups), np.int64)
     sending = stable_senders(history, promises, stable)
-    lost, losers = _missing_in_last_views(history, sending & cuts, stable & cuts, delivered, opportunities)
+    owing = stable & cuts
+    lost, losers = _missing_in_last_views(history, promises, sending & cuts, owing, delivered, opportunities)
     in_views = len(lost)
     if not cuts.all():
         more = _missing_anywhere(history, promises, stable & ~cuts, audience, opportunities)
@@ -67,15 +68,26 @@ def check_multicast(history: History, promises: Promises, delivered: Delivered, 
 
 
 def _missing_in_last_views(
-    history: History, sending: BoolArray, stable: BoolArray, delivered: Delivered, opportunities: IntArray
+    history: History,
+    promises: Promises,
+    sending: BoolArray,
+    stable: BoolArray,
+    delivered: Delivered,
+    opportunities: IntArray,
 ) -> tuple[IntArray, IntArray]:
-    """What was sent in a last view, with the stable members of that view that did not deliver it there."""
+    """What was sent in a last view, with the stable members of that view that did not deliver it there.
+
+    A member whose service does not wait for the order of the group may have delivered it before it installed the view.
+    """
+    hurries = promises.hurries
     missing, lacking = [_NONE], [_NONE]
     for stay, messages in sent_in_last_view(history, sending):
         for process, where in receivers(history, stable, stay):
             opportunities[history.stays.group[stay]] += len(messages)
             there = delivered.messages(where) if where >= 0 else _NONE
             absent = messages[~np.isin(messages, there)]
+            if len(absent) and hurries[process, history.stays.group[stay]]:
+                absent = absent[_undelivered(history, absent, np.full(len(absent), process, np.int64))]
             missing.append(absent)
             lacking.append(np.full(len(absent), process, np.int64))
     return np.concatenate(missing), np.concatenate(lacking)
@@ -141,7 +153,8 @@ def check_no_loss_by_pressure(history: History, promises: Promises) -> list[Verd
 
     It is delivered by the sender itself, and by the members of its component that share its last view, in any view.
     These must have been members of the view it was sent in, and have gone over to every later formation together with
-    the sender. A crashed sender owes nothing, and a removed one shares no last view with the others.
+    the sender. They must not have begun again since (InterGroup). A crashed sender owes nothing, and a removed one
+    shares no last view with the others.
     """
     if not history.world.quiet:
         return not_quiet(history, promises, "F3")
@@ -185,11 +198,19 @@ def _owed(history: History, stable: BoolArray, asked: Deliveries) -> tuple[IntAr
         for member in stays.members[sent_in]:
             along = component[member] == component[sender] and stable[member, group]
             own = last.get((member, group), -1)
-            along &= member in companions
+            along &= member in companions and not _has_begun_again(history, member, sent_in)
             if member == sender or (along and own >= 0 and stays.view[own] == view):
                 messages.append(sent)
                 owing.append(np.full(len(sent), member, np.int64))
     return np.concatenate(messages), np.concatenate(owing)
+
+
+def _has_begun_again(history: History, member: int, sent_in: int) -> bool:
+    """True if the member has begun again after it was in the view of that stay, and so gave up what was sent there."""
+    stays = history.stays
+    own = (stays.process == member) & (stays.group == stays.group[sent_in])
+    there = stays.row[own & (stays.view == stays.view[sent_in])]
+    return bool((stays.row[own & stays.alone] > there.min(initial=NEVER)).any())
 
 
 def _companions(history: History, stay: int) -> frozenset[int]:

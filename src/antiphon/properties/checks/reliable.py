@@ -255,14 +255,14 @@ def _forgiven(promises: Promises, membership: Membership) -> list[Accusation]:
         failure
         for failure in membership.confirmations
         if promises.service(failure.process, failure.group) in _SKIPS_FAILED
-        or promises.view_change[failure.process] in _REMOVES_LATE
+        or promises.view_change[failure.process, failure.group] in _REMOVES_LATE
     ]
 
 
 _SKIPS_FAILED: Final = ("causal-fast", "causal-relative", "causal-vector")
 """Services that do not wait for messages of a member whose failure is confirmed, although it is still in view."""
 
-_REMOVES_LATE: Final = ("remove", "closed")
+_REMOVES_LATE: Final = ("remove", "closed", "halted")
 """View changes in which a failed member leaves only with a remove; other groups do not wait for that (E-31)."""
 
 

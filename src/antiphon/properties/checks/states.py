@@ -79,14 +79,14 @@ def check_states(history: History, promises: Promises, membership: Membership) -
     if not promised.any():
         return no_opportunity(history, promises, "D12")
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
-    early = _early_snapshots(history)
+    early, ordered = _early_snapshots(history), promises.pairs("O5")
     for (group, view), entries in _entries(history, membership, promised).items():
         opportunities[group] += sum(max(len(entry.states), len(entry.needs)) for entry in entries)
         found += _one_digest(history, entries, early.get((group, view), ()))
         found += _too_early(history, membership, entries)
         found += _incomplete(history, membership, entries)
         found += _differently_merged(history, membership, entries)
-        found += _not_alike(history, membership, entries)
+        found += _not_alike(history, membership, entries, ordered)
     found += _in_two_formations(history, promises, promised, opportunities)
     return over_groups(history, promises, "D12", opportunities, as_violations(found))
 
@@ -291,14 +291,18 @@ def _differently_merged(history: History, membership: Membership, entries: list[
                 break
 
 
-def _not_alike(history: History, membership: Membership, entries: list[_Entry]) -> Iterable[Found]:
-    """Members of classes that are told to be alike, and have not delivered the same before."""
+def _not_alike(history: History, membership: Membership, entries: list[_Entry], ordered: BoolArray) -> Iterable[Found]:
+    """Members of classes that are told to be alike, and have not delivered the same before.
+
+    Where no common order is promised, their order does not count.
+    """
     known: dict[int, tuple[_Entry, tuple[int, list[int]]]] = {}
     told = history.stays.classes
     for entry in entries:
         if membership.preceding[entry.stay] < 0 or entry.own < 0 or entry.classes == told[entry.stay]:
             continue
-        past = _past(history, membership, entry.stay)
+        root, messages = _past(history, membership, entry.stay)
+        past = root, messages if ordered[_place(membership, entry.stay)] else sorted(messages)
         first, same = known.setdefault(entry.own, (entry, past))
         if past != same:
             describe = partial(_describe_not_alike, history, membership, first.stay, entry.stay)

@@ -31,7 +31,7 @@ NO_CLOCK: Final = int(np.iinfo(np.int64).min)
 """Stands for a null `clock`, because -1 could be a stamp."""
 
 _UNREAD: Final = {"requested", "payload_bytes", "header_bytes", "unstable"}
-_ALWAYS: Final = ("start", "stop", "gauge", "answer", "faults_end", "end")
+_ALWAYS: Final = ("start", "stop", "gauge", "answer", "unanswered", "faults_end", "end")
 """Kinds of rows whose detail is always read; a missing one counts as empty."""
 _OPTIONAL: Final = ("discard", "view", "fault", "join", "leave", "state", "primary")
 """Kinds of rows whose detail is read if they have one."""
@@ -97,8 +97,8 @@ class Columns:
     private: dict[int, tuple[tuple[int, ...], tuple[int, ...]]]
     """For each private `view` row: the processes to which it sends, and those from which it receives."""
     details: dict[int, dict[str, Any]]
-    """The parsed detail of `start`, `stop`, `gauge`, `answer`, `faults_end`, `end` rows, and of those `discard`,
-    `view`, `fault`, `join`, `leave`, `state` and `primary` rows that have one."""
+    """The parsed detail of `start`, `stop`, `gauge`, `answer`, `unanswered`, `faults_end`, `end` rows, and of those
+    `discard`, `view`, `fault`, `join`, `leave`, `state` and `primary` rows that have one."""
     upto: UptoEntries
     source: pa.Table
     """The texts of the table itself, in its own order, for the few checks that need some of them."""

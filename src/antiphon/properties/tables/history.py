@@ -22,7 +22,7 @@ _NONE: Final = np.zeros(0, np.int64)
 NEVER: Final = int(np.iinfo(np.int64).max)
 """Stands for a number or a row that does not occur."""
 
-BULK: Final = frozenset("send transmit receive deliver stable discard gauge block unblock answer".split())
+BULK: Final = frozenset("send transmit receive deliver stable discard gauge block unblock answer unanswered".split())
 """The kinds that make up the bulk of a large run; all others tell which processes took part, and the faults."""
 
 
@@ -105,6 +105,8 @@ class Stays:
     """The members that came along from the view before, as the row tells; None if it does not tell."""
     receiving: BoolArray
     """True if the row says that its process only receives in the view, and is none of its members (InterGroup)."""
+    alone: BoolArray
+    """True if its process began again: it only receives, and is the only member (InterGroup)."""
     private: BoolArray
     """True if the view belongs to its process alone: its id is used by no other process."""
     receivers: tuple[tuple[int, ...], ...]
@@ -319,6 +321,7 @@ def _stays(columns: Columns) -> Stays:
         classes=classes,
         transitional=tuple(columns.transitional.get(row) for row in at.tolist()),
         receiving=receiving,
+        alone=alone,
         private=np.array([row in columns.private for row in at.tolist()], np.bool_),
         receivers=tuple(receivers for receivers, _ in sets),
         senders=tuple(senders for _, senders in sets),

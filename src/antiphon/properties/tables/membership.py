@@ -77,6 +77,14 @@ class Membership:
         return _accusations(self._history, "suspect")
 
     @cached_property
+    def refuted(self) -> dict[tuple[int, int, int], list[int]]:
+        """By (group, process, peer): the rows at which the process took back that it suspects the peer there."""
+        rows: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+        for each in _accusations(self._history, "refute"):
+            rows[each.group, each.process, each.peer].append(each.row)
+        return rows
+
+    @cached_property
     def confirmations(self) -> list[Accusation]:
         """The `confirm` rows, in the order of rows."""
         return _accusations(self._history, "confirm")

@@ -69,6 +69,7 @@ PROMISES: Final = {
     ),
     "D13": Promise("agreement", "At the end of a quiet run, all remaining members have delivered the same messages."),
     "D14": Promise("answers", "A request to a group is answered by as many members as it asked for."),
+    "D15": Promise("halted", "No process sends in a group while it suspects a member of it."),
     "O1": Promise("FIFO order", "Messages of one sender are delivered in the order in which it sent them."),
     "O2": Promise(
         "reliable FIFO order", "No earlier message of a sender that stays in view is left out before a later one."

@@ -21,13 +21,14 @@ class EventClock(SiteClock):
 
 
 _RULES: Final[Mapping[str, Mapping[str, Any]]] = {"N1": {"clock": EventClock}}
+_TOTAL: Final = frozenset({"total", "fifo-total", "causal-total"})
 ERRATA: Final = tuple(_RULES)
 """The errata whose printed rule can be run."""
 
 
 def concerns(erratum: str, services: frozenset[str]) -> bool:
     """True if the printed rule has an effect under these services."""
-    return erratum in _RULES and "total" in services
+    return erratum in _RULES and not services.isdisjoint(_TOTAL)
 
 
 def printed(errata: tuple[str, ...]) -> Rules:

@@ -4,7 +4,7 @@ import random
 
 from antiphon.core.contract import Core
 from antiphon.protocols.classic.as_printed import printed
-from antiphon.protocols.classic.options import options_of
+from antiphon.protocols.classic.options import options_of, round_of
 from antiphon.protocols.classic.process import ClassicProcess
 from antiphon.protocols.classic.settings import ClassicGroupPlan, ClassicSettings, Service
 from antiphon.protocols.contract import Build, Facts
@@ -17,7 +17,11 @@ def build(scenario: Scenario, _: random.Random) -> Build:
     """The function that makes the core of a process."""
     options, views = options_of(scenario), first_views(scenario)
     rules = printed(options.literal)
-    settings = ClassicSettings(datagrams=scenario.network.transport == "datagram", retry_ns=options.suspect_after)
+    settings = ClassicSettings(
+        datagrams=scenario.network.transport == "datagram",
+        retry_ns=options.suspect_after,
+        round_ns=round_of(options),
+    )
 
     def core(process: ProcessId) -> Core:
         plans = {}

@@ -5,7 +5,7 @@ from typing import Final
 from antiphon.protocols.classic import as_printed
 from antiphon.protocols.classic.building import build, facts, told
 from antiphon.protocols.classic.options import ClassicOptions
-from antiphon.protocols.classic.scenarios import draw_classic, draw_two_phase
+from antiphon.protocols.classic.scenarios import draw_classic, draw_combined, draw_synchronous, draw_two_phase
 from antiphon.protocols.classic.validation import problems
 from antiphon.protocols.classic.wire import WIRE
 from antiphon.protocols.contract import Errata, Family, RandomScenarios, Variants
@@ -23,7 +23,7 @@ def _adapt(_original: Scenario, changed: Scenario, _choice: str) -> Scenario:
 
 FAMILY: Final = Family(
     name="classic",
-    services=("total", "causal", "fifo", "reliable"),
+    services=("total", "causal", "fifo", "reliable", "fifo-total", "causal-total", "synchronous"),
     options=ClassicOptions,
     build=build,
     told=told,
@@ -41,6 +41,16 @@ FAMILY: Final = Family(
             name="two-phase",
             sentence="Two-phase total order; all members send at once and some crash.",
             draw=draw_two_phase,
+        ),
+        RandomScenarios(
+            name="combined",
+            sentence="Total order combined with FIFO or causal order; members send bursts and answers, and some crash.",
+            draw=draw_combined,
+        ),
+        RandomScenarios(
+            name="synchronous",
+            sentence="Synchronous rounds that are just long enough for the delays, clocks and crashes of the run.",
+            draw=draw_synchronous,
         ),
     ),
     variants=Variants(adapt=_adapt),

@@ -50,7 +50,7 @@ class _DataFields(NamedTuple):
     copies: tuple["DataFrame", ...] = ()
     """Algorithm C: what the sender delivered before and some member may lack, in order."""
     stamp: Stamp | None = None
-    """Algorithm A: the final stamp, set at delivery. It never travels in this frame."""
+    """Algorithm A: the final stamp, set at delivery. What travels: the round, or a time below every proposal."""
 
 
 class DataFrame(_DataFields, FrameDefaults):

@@ -5,16 +5,19 @@ them, but delivers nothing. There is no flow control and no packing: a message l
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar, Final, NamedTuple, Protocol
 
 from antiphon.core.contract import Capabilities
 from antiphon.core.effects import Effect, Frame
 from antiphon.core.timers import Timers
 from antiphon.protocols.classic.frames import AnswerFrame, DataFrame, QueryFrame
+from antiphon.protocols.classic.ordering.combined import CausalTotal, FifoTotal
 from antiphon.protocols.classic.ordering.takeover import TwoPhaseWithTakeover
 from antiphon.protocols.classic.relaying.causal import Causal
 from antiphon.protocols.classic.relaying.fifo import Fifo
 from antiphon.protocols.classic.relaying.reliable import Reliable
+from antiphon.protocols.classic.relaying.synchronous import Synchronous
 from antiphon.protocols.classic.requests import Requests, RequestTimers
 from antiphon.protocols.classic.rules import ADOPTED, Rules
 from antiphon.protocols.classic.settings import ClassicGroupPlan, ClassicSettings
@@ -22,10 +25,13 @@ from antiphon.protocols.classic.site import Handlers, Site
 from antiphon.types import GroupId, ProcessId
 
 _ALGORITHMS: Final = {"reliable": Reliable, "fifo": Fifo, "causal": Causal}
+_TOTAL: Final = {"total": TwoPhaseWithTakeover, "fifo-total": FifoTotal, "causal-total": CausalTotal}
+ROUND: Final = "round"
+"""The timer of a group with rounds; the other timers are named by the number of a request."""
 
 
 class Multicast(Protocol):
-    """What the four algorithms have in common."""
+    """What the algorithms have in common."""
 
     @property
     def held(self) -> int:
@@ -41,8 +47,11 @@ class Multicast(Protocol):
     def lost(self) -> None:
         """A process was lost, member or not; the site knows it."""
 
-    def settle(self) -> None:
-        """Deliver what was only marked while frames arrived."""
+    def reach(self, now: int) -> None:
+        """It is that time by our clock; called before each frame."""
+
+    def settle(self, now: int) -> None:
+        """Deliver what was only marked while frames arrived; called by each drain."""
 
 
 class _Group(NamedTuple):
@@ -72,15 +81,19 @@ class ClassicProcess:
 
     @property
     def deadline(self) -> int | None:
-        """The time at which a request goes to the next member."""
+        """The time at which a request goes to the next member, or a round begins or ends."""
         return self._timers.deadline
 
     def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None:  # noqa: ARG002
         self._groups[group].multicast.send(payload, label)
 
-    def ask(self, group: GroupId, payload: bytes, answers: str, now: int, label: int = 0) -> None:
+    def ask(self, group: GroupId, payload: bytes, answers: str, now: int, label: int = 0) -> int:
         """Send a request to the group; `Answered` follows when enough members have answered."""
-        self._groups[group].requests.ask(payload, answers, now, label)
+        return self._groups[group].requests.ask(payload, answers, now, label)
+
+    def withdraw(self, group: GroupId, request: int, now: int) -> tuple[tuple[ProcessId, bytes], ...]:  # noqa: ARG002
+        """End a request; returns the answers so far."""
+        return self._groups[group].requests.withdraw(request)
 
     def is_request(self, frame: Frame) -> bool:
         """Whether the sender of a delivered message waits for answers."""
@@ -91,13 +104,14 @@ class ClassicProcess:
         assert isinstance(frame, DataFrame | QueryFrame)
         self._groups[frame.group].requests.answer(frame, payload)
 
-    def receive(self, frame: Frame, now: int) -> None:  # noqa: ARG002
+    def receive(self, frame: Frame, now: int) -> None:
         """Receive a frame, unless its sender is lost; frames of other groups or families are ignored."""
         group = self._groups.get(frame.group)
         if group is None or (frame.sender in self._gone and self._rules.refuses_the_lost):
             return
         handler = group.handlers.get(type(frame))
         if handler is not None:
+            group.multicast.reach(now)
             handler(frame)
 
     def lost(self, process: ProcessId, now: int) -> None:
@@ -111,9 +125,10 @@ class ClassicProcess:
             group.requests.lost(now)
 
     def tick(self, now: int) -> None:
-        """Send requests whose member has not answered in time to the next member."""
-        for name, request in self._timers.due(now):
-            self._groups[name].requests.retry(int(request), now)
+        """Send requests whose member has not answered in time to the next member; `drain` handles rounds."""
+        for name, timer in self._timers.due(now):
+            if timer != ROUND:
+                self._groups[name].requests.retry(int(timer), now)
 
     def consumed(self, group: GroupId, position: int, now: int) -> bool:  # noqa: ARG002
         """No effect: there is no flow control."""
@@ -122,10 +137,10 @@ class ClassicProcess:
     def writable(self, ready: bool, now: int) -> None:
         """No effect: there is no packing."""
 
-    def drain(self, now: int) -> list[Effect]:  # noqa: ARG002
+    def drain(self, now: int) -> list[Effect]:
         """The effects since the last call, in order."""
         for group in self._groups.values():
-            group.multicast.settle()
+            group.multicast.settle(now)
         effects = self._effects[:]
         self._effects.clear()  # the sites add to this very list
         return effects
@@ -149,11 +164,14 @@ class ClassicProcess:
             gone=self._gone,
             effects=self._effects,
         )
-        multicast: Multicast
-        if plan.service == "total":
-            multicast = TwoPhaseWithTakeover(site, self._rules.clock(plan.first_clock))
-        else:
-            multicast = _ALGORITHMS[plan.service](site)
+        multicast = self._multicast(site, plan)
         requests = Requests(site, multicast.send, self._timers, settings.retry_ns)
         handlers: Handlers = {**multicast.handlers, QueryFrame: requests.query, AnswerFrame: requests.answered}
         return _Group(site, multicast, requests, handlers)
+
+    def _multicast(self, site: Site, plan: ClassicGroupPlan) -> Multicast:
+        if plan.service in _TOTAL:
+            return _TOTAL[plan.service](site, self._rules.clock(plan.first_clock))
+        if plan.service == "synchronous":
+            return Synchronous(site, self._settings.round_ns, partial(self._timers.set, (site.group, ROUND)))
+        return _ALGORITHMS[plan.service](site)

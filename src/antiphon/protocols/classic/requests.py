@@ -21,7 +21,7 @@ from antiphon.types import GroupId, ProcessId
 Multicast = Callable[[bytes, int, int], None]
 """Sends a payload to the group, with its label and request number."""
 RequestTimers = Timers[tuple[GroupId, str]]
-"""By group and request number: when an unanswered request goes to the next member."""
+"""By group and request number: when an unanswered request goes to the next member. A group may also time rounds."""
 
 
 @dataclass(slots=True)
@@ -48,8 +48,8 @@ class Requests:
         self._count = 0
         self._pending: dict[int, _Pending] = {}
 
-    def ask(self, payload: bytes, answers: str, now: int, label: int) -> None:
-        """Send a request. The requests of a process to a group are numbered from 0, in all modes."""
+    def ask(self, payload: bytes, answers: str, now: int, label: int) -> int:
+        """Send a request; returns its number. Requests of a process to a group count from 0, in all modes."""
         assert answers in ANSWERS
         request, self._count = self._count, self._count + 1
         if answers == "any":
@@ -59,6 +59,13 @@ class Requests:
             self._pending[request] = _Pending(answers)
             self._multicast(payload, label, request)
         self._conclude(request)  # at once, if no member is left
+        return request
+
+    def withdraw(self, request: int) -> tuple[tuple[ProcessId, bytes], ...]:
+        """The application no longer waits; returns the answers so far."""
+        pending = self._pending.pop(request, None)
+        self._timers.set((self._site.group, str(request)), None)
+        return () if pending is None else tuple(pending.got.items())
 
     def query(self, frame: QueryFrame) -> None:
         """A client asks us, as one of the members."""

@@ -1,4 +1,4 @@
-"""The families `classic` and `two-phase`: the multicasts of the lecture notes, from best effort to total order.
+"""The families of the multicasts of the lecture notes: alone, total order with others, and in synchronous rounds.
 
 Links lose nothing, but they reorder and repeat, because the notes require no more. Senders are inside and outside the
 group. All members but one may crash, each at any point of its work.
@@ -15,13 +15,16 @@ from antiphon.scenario.draws import MS, draw_fault, draw_hosts, draw_latency, dr
 from antiphon.scenario.model import (
     Crash,
     Fault,
+    Fixed,
     Group,
+    Hosts,
     Latency,
     Lognormal,
     Member,
     Network,
     Pause,
     Scenario,
+    Skew,
     Uniform,
     Workload,
 )
@@ -90,6 +93,71 @@ def draw_two_phase(chance: random.Random) -> Scenario:
             ),
         ),
         fault=(*_crashes(chance, members, share=0.4), *_pauses(chance, members)),
+    )
+
+
+def draw_combined(chance: random.Random) -> Scenario:
+    """Bursts, and answers to them, over links that reorder; originators crash with what they have under way."""
+    members = _names(chance.choice([2, 3, 3, 4, 5]))
+    outside = ("c1",) if chance.random() < 0.2 else ()
+    service = chance.choice(["fifo-total", "causal-total"])
+    senders = (*members, *outside)
+    workloads = tuple(
+        Workload(
+            group="g",
+            senders=tuple(chance.sample(senders, chance.randint(1, len(senders)))),
+            messages=chance.randint(1, 4),
+            interval=Duration(chance.choice([0, 3, 20]) * MS),
+            jitter=1.0,
+            payload=8,
+            replies=not outside and chance.random() < 0.5,
+        )
+        for _ in range(chance.randint(1, 2))
+    )
+    return Scenario(
+        name="combined",
+        protocol="classic",
+        duration=Duration(120_000 * MS),
+        options=ClassicOptions(suspect_after=Duration(80 * MS)),
+        group=(Group(name="g", members=senders, service=service),),
+        member=tuple(Member(process=name, group="g", role="sender") for name in outside),
+        network=Network(
+            transport=chance.choice(["datagram", "datagram", "stream"]),
+            latency=chance.choice(_LATENCIES),
+        ),
+        workload=tuple(_asking(chance, each) if chance.random() < 0.2 else each for each in workloads),
+        fault=(*_crashes(chance, members, share=0.5), *_pauses(chance, members)),
+    )
+
+
+def draw_synchronous(chance: random.Random) -> Scenario:
+    """Rounds that are just long enough: the latest frames, clocks that differ as much as allowed, chains of crashes."""
+    members = _names(chance.choice([1, 2, 3, 4, 4, 5, 6]))
+    outside = ("c1",) if chance.random() < 0.2 else ()
+    crashes, delay = _crashes(chance, members), Duration(chance.choice([2, 10, 40]) * MS)
+    apart, tick = Duration(chance.choice([0, 0, 3, 15]) * MS), Duration(chance.choice([0, 0, 5 * MS]))
+    slack = chance.choice([1, 1, int(delay)])
+    latencies: tuple[Latency, ...] = (Uniform(low=Duration(0), high=delay), Fixed(value=delay))
+    return Scenario(
+        name="synchronous",
+        protocol="classic",
+        duration=Duration(120_000 * MS),
+        options=ClassicOptions(
+            suspect_after=Duration(chance.choice([80, 200]) * MS),
+            round=Duration((len(crashes) + 1) * delay + apart + tick + slack),
+        ),
+        group=(Group(name="g", members=(*members, *outside), service="synchronous"),),
+        member=tuple(Member(process=name, group="g", role="sender") for name in outside),
+        network=Network(
+            transport=chance.choice(["datagram", "datagram", "stream"]),
+            latency=chance.choice(latencies),
+        ),
+        workload=_workloads(chance, {"g": (*members, *outside)}, replies=not outside),
+        hosts=Hosts(tick=tick),
+        fault=(
+            *(Skew(at=Duration(0), process=name, offset=apart) for name in members if apart and chance.random() < 0.5),
+            *crashes,
+        ),
     )
 
 

@@ -5,8 +5,8 @@ from typing import Final, Literal, get_args
 
 from antiphon.types import View
 
-Service = Literal["reliable", "fifo", "causal", "total"]
-"""Algorithms R, F, C and A of the notes."""
+Service = Literal["reliable", "fifo", "causal", "total", "fifo-total", "causal-total", "synchronous"]
+"""Algorithms R, F, C and A of the notes; A combined with FIFO or causal order; synchronous rounds over R."""
 Answers = Literal["any", "first", "majority", "all"]
 """Which members must answer a request."""
 ANSWERS: Final[tuple[str, ...]] = get_args(Answers)
@@ -20,6 +20,8 @@ class ClassicSettings:
     """Whether links may reorder and repeat frames; they never lose any, as the notes require."""
     retry_ns: int = 100_000_000
     """Time that a request of mode `any` waits for an answer before it goes to the next member."""
+    round_ns: int = 100_000_000
+    """Δ: the length of a round of service `synchronous`."""
 
 
 @dataclass(frozen=True, slots=True)

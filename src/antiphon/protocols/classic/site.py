@@ -1,4 +1,4 @@
-"""One process in one group, as all four algorithms see it: the members, and how frames leave.
+"""One process in one group, as all algorithms see it: the members, and how frames leave.
 
 A lost process never returns, and all live processes are told of the same losses in the same order. So the number of
 losses that a process has been told of means the same everywhere: it numbers the *epochs* of a group. If a member was

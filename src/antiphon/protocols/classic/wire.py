@@ -20,15 +20,16 @@ from antiphon.wire.tuples import NUMBER_BYTES, tuple_wire
 
 
 def _stamp_bytes(frame: Frame) -> int:
-    """The number of a proposal or a commit; under algorithm C, the context of a message."""
+    """The number of a proposal or a commit; the round, the floor or the context of a message."""
     if isinstance(frame, DataFrame):
-        return sum(len(msgspec.msgpack.encode(each)) for each in frame.copies)
+        number = 0 if frame.stamp is None else NUMBER_BYTES
+        return number + sum(len(msgspec.msgpack.encode(each)) for each in frame.copies)
     return NUMBER_BYTES if isinstance(frame, ProposalFrame | CommitFrame) else 0
 
 
 def _is_complete(frame: DataFrame) -> bool:
-    """A message gets its stamp only at delivery."""
-    return frame.stamp is None
+    """A stamp that travels is of the sender: its round, or a floor. A final stamp is set at delivery."""
+    return frame.stamp is None or frame.stamp.site == frame.sender
 
 
 WIRE: Final[Wire] = tuple_wire(

@@ -8,7 +8,7 @@ from antiphon.protocols.contract import Abilities, Errata, Family, Problems, Ran
 from antiphon.protocols.intergroup import as_printed
 from antiphon.protocols.intergroup.building import build, facts, told
 from antiphon.protocols.intergroup.options import InterGroupOptions
-from antiphon.protocols.intergroup.scenarios import draw_intergroup
+from antiphon.protocols.intergroup.scenarios.mixed import draw_intergroup
 from antiphon.protocols.intergroup.validation import SERVICES, problems
 from antiphon.protocols.intergroup.wire import WIRE
 from antiphon.scenario.model import Scenario

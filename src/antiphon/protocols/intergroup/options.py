@@ -14,7 +14,7 @@ class InterGroupOptions(Options, frozen=True, kw_only=True):
     report_every: Duration = Duration(20_000_000)
     """The mean interval between the acknowledgments of all members that do not send, taken together."""
     suspect_after: Duration = Duration(500_000_000)
-    """FD_TIMEOUT."""
+    """FD_TIMEOUT. An option of several families has one default, so only the cores have the 2 s of M22."""
     window: int = 64
     """The number of its own messages that may be unstable before a sender waits."""
     repair_timers: Literal["default", "intergroup", "srm", "distances", "round-trips"] = "default"

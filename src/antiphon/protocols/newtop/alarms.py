@@ -9,6 +9,10 @@ FORMATIONS: Final = GroupId("")
 """Stands for the formations among the groups."""
 
 
+ASKING: Final = GroupId("#")
+"""Stands for the requests."""
+
+
 class Alarms:
     """Invariant: `armed` is what the timers are set to, by group; a group without an alarm has None or no entry."""
 

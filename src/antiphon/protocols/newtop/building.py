@@ -6,6 +6,7 @@ from antiphon.core.contract import Core
 from antiphon.protocols.contract import Build, Facts, Labels
 from antiphon.protocols.newtop.as_printed import printed
 from antiphon.protocols.newtop.options import (
+    ONE_ORDER,
     asymmetric,
     changes,
     form_within,
@@ -83,8 +84,10 @@ def facts(scenario: Scenario) -> Facts:
         perpetual=agreed and (bool(options.idle_probe) or changes(scenario) or asymmetric(scenario)),
         agreed=agreed,
         signed=agreed,
+        counted=options.excluded_count is True,
         changing=changes(scenario),
         merges=bool(options.merge_every),
+        unordered=frozenset(group.name for group in scenario.group if group.service not in ONE_ORDER),
         waiting=_waiting(scenario),
         broken_after_ns=int(options.suspect_after) // 2,
         recheck_ns=probe * 5 // 13 if agreed else 0,

@@ -39,7 +39,7 @@ class Delivery:
         self._special = groups.turns is not None
 
     def look_closely(self) -> None:
-        """From now on, frames may be fragments of larger messages, or notices."""
+        """From now on, frames may be fragments of larger messages, notices, requests or answers."""
         self._special = True
 
     def deliver(self, ready: list[BlockFrame], now: int, effects: list[Effect]) -> bool:
@@ -50,7 +50,7 @@ class Delivery:
             return False
         for frame in ready:
             group = groups.by_id[frame.group]
-            if self._plain and not formed and not (frame.more or frame.notice or group.fragments.open):
+            if self._plain and not formed and not (frame.more or frame.notice or frame.ask or group.fragments.open):
                 effects.append(Deliver(frame))
             else:
                 groups.stirred[frame.group] = group
@@ -59,7 +59,7 @@ class Delivery:
 
     def _hand_over(self, group: NewtopGroup, frame: BlockFrame, now: int, effects: list[Effect]) -> None:
         """Deliver a frame that may cause more than a delivery: a view, a whole message, a state."""
-        whole = group.deliver(frame)
+        whole = group.deliver(frame, held=self._held_back.holds)
         if frame.notice is not None:
             self._installer.install(group, group.change.delivered(frame, group.view), now, effects)
         elif whole is None:
@@ -69,9 +69,16 @@ class Delivery:
         elif whole.state is not None:
             self._states.told(group, whole.state, whole.payloads[0], effects)
             self._installer.primaries.look(group)
-        elif self._groups.formed:
+        else:
+            effect = Deliver(whole)
+            if self._deliver(effect, whole, effects) and whole.ask is not None:
+                self._installer.asking.shown(effect, effects)
+
+    def _deliver(self, effect: Deliver, whole: BlockFrame, effects: list[Effect]) -> bool:
+        """False if it is held back."""
+        if self._groups.formed:
             if self._histories is not None:
                 self._histories.delivered(whole)
-            self._held_back.put(Deliver(whole), effects)
-        else:
-            effects.append(Deliver(whole))
+            return self._held_back.put(effect, effects)
+        effects.append(effect)
+        return True

@@ -1,22 +1,26 @@
 """Newtop as the registry knows it."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, get_args
 
 from msgspec.structs import replace
 
-from antiphon.protocols.contract import Abilities, Errata, Family, RandomScenarios, Sockets, Variants
+from antiphon.protocols.contract import Abilities, Errata, Family, Problems, RandomScenarios, Sockets, Variants
 from antiphon.protocols.newtop import as_printed
 from antiphon.protocols.newtop.building import build, facts, labels, told
 from antiphon.protocols.newtop.options import NewtopOptions, asymmetric, membership, options_of
+from antiphon.protocols.newtop.scenarios.causal_changes import draw_causal_changes
 from antiphon.protocols.newtop.scenarios.changes import draw_changes
 from antiphon.protocols.newtop.scenarios.evidence import draw_evidence
 from antiphon.protocols.newtop.scenarios.fixed import draw_fixed_group
+from antiphon.protocols.newtop.scenarios.halted import draw_halted
 from antiphon.protocols.newtop.scenarios.membership import draw_membership
 from antiphon.protocols.newtop.scenarios.overlapping import draw_newtop
 from antiphon.protocols.newtop.scenarios.primary import draw_primary
+from antiphon.protocols.newtop.scenarios.requests import draw_requests
 from antiphon.protocols.newtop.scenarios.safe import draw_safe
 from antiphon.protocols.newtop.scenarios.sequencer import draw_sequencer
+from antiphon.protocols.newtop.settings import Service
 from antiphon.protocols.newtop.validation import problems
 from antiphon.protocols.newtop.wire.declared import WIRE
 from antiphon.scenario.model import Crash, Scenario, members_of
@@ -59,9 +63,14 @@ def _notes(original: Scenario, changed: Scenario) -> Mapping[str, str]:
     return {"suspect_after": told} if alone else {}
 
 
+def _unplayable(scenario: Scenario) -> Problems:
+    if options_of(scenario).excluded_count is True:
+        yield "options.excluded_count", "is for the simulator: the journals of real processes do not keep it"
+
+
 FAMILY: Final = Family(
     name=NAME,
-    services=("total", "total-safe", "causal-slow", "causal-fast", "causal-relative", "causal-vector"),
+    services=get_args(Service),
     options=NewtopOptions,
     build=build,
     told=told,
@@ -85,6 +94,11 @@ FAMILY: Final = Family(
             draw=draw_membership,
         ),
         RandomScenarios(
+            name="halted",
+            sentence="Total order whose senders wait from the first suspicion on, under the failures of membership.",
+            draw=draw_halted,
+        ),
+        RandomScenarios(
             name="safe",
             sentence=(
                 "Safe delivery under the failures of the family membership, in some runs beside groups in total order."
@@ -95,6 +109,16 @@ FAMILY: Final = Family(
             name="changes",
             sentence="Groups that are formed, joined, left and merged, and processes that come back, amid failures.",
             draw=draw_changes,
+        ),
+        RandomScenarios(
+            name="causal-changes",
+            sentence="Groups without total order that are formed, joined, left and merged, amid failures.",
+            draw=draw_causal_changes,
+        ),
+        RandomScenarios(
+            name="requests",
+            sentence="Requests to groups and their answers, under the faults and changes of the family changes.",
+            draw=draw_requests,
         ),
         RandomScenarios(
             name="primary",
@@ -121,5 +145,5 @@ FAMILY: Final = Family(
         ),
     ),
     variants=Variants(adapt=_adapt, notes=_notes),
-    sockets=Sockets(player="groups"),
+    sockets=Sockets(player="groups", problems=_unplayable),
 )

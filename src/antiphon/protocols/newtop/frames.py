@@ -65,6 +65,15 @@ _CONTENTS: Final = {None: "data", WORD: "word"}
 """Kinds of messages by their `state`; all others bring a state."""
 
 
+class Ask(NamedTuple):
+    """Marks a message as a request to the group, or as an answer to one (docs/spec/newtop.md 16)."""
+
+    number: int
+    """The number of the request: its asker counts its requests to a group of that name from 0."""
+    asker: ProcessId | None = None
+    """None: the message is the request, of its author. Otherwise it answers a request of this process."""
+
+
 class Ordering(NamedTuple):
     """The header of a message that a sequencer has numbered (docs/spec/newtop.md 11.3)."""
 
@@ -111,6 +120,8 @@ class BlockFrame(NamedTuple):
     `WORD`: it is a word about primary views, for the protocol alone."""
     ordering: Ordering | None = None
     """In an asymmetric group, on every frame that its sequencer numbers; a frame without it only shows life."""
+    ask: Ask | None = None
+    """The single payload is a request or an answer, or a fragment of one."""
 
     @property
     def author(self) -> ProcessId:
@@ -161,6 +172,8 @@ class _SubmitFields(NamedTuple):
     excluded: tuple[ProcessId, ...] = ()
     """As in a numbered frame; a sequencer that has not excluded them too keeps it waiting."""
     state: int | None = None
+    """As in a numbered frame."""
+    ask: Ask | None = None
     """As in a numbered frame."""
 
 
@@ -314,6 +327,40 @@ class WantFrame(_Unnumbered):
     wanted: int
 
 
+# Requests (docs/spec/newtop.md 16): each to one process, outside the order
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking(_Control):
+    """About request number `request`, of the sender or of the addressee, in the group of that name."""
+
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
+class _AskingPayload(_Asking):
+    payload: bytes
+
+    @property
+    def payloads(self) -> tuple[bytes, ...]:
+        return (self.payload,)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFrame(_AskingPayload):
+    """A request of the sender that any one member may answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFrame(_AskingPayload):
+    """The sender's answer to a request of the addressee."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredFrame(_Asking):
+    """On datagrams: the sender has the addressee's answer to its request, or no longer needs it."""
+
+
 # Formation (docs/spec/newtop.md 11.1): each to one process; `group` is the group to be formed, or a name in a question
 
 
@@ -443,5 +490,7 @@ NewtopFrame = (
     | RequestFrame
     | RepairFrame
 )
+AskingFrame = QueryFrame | AnswerFrame | AnsweredFrame
+"""Frames of requests, outside all streams and connections; on datagrams they are repeated if necessary."""
 ToSequencer = SubmitFrame | NeedFrame
 """Frames to the sequencer of an asymmetric group only; outside all streams, repeated if necessary."""

@@ -12,6 +12,7 @@ class Reason(Enum):
     STOPPED = "a formation or the end of the group has stopped senders"
     NOT_ENTERED = "the application has not yet read the first view"
     STATE_OWED = "this member must first send its state"
+    MEMBER_SUSPECTED = "a member is suspected, and senders wait until that is refuted or leads to a view"
     VIEW_CHANGING = "members have failed, and senders wait for the view without them"
     VIEW_UNSEEN = "the application has not yet read the current view"
     WINDOW_FULL = "flow control waits for the slowest member"

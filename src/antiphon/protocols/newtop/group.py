@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from antiphon.core.clocks import BlockCounter
 from antiphon.core.effects import Effect
 from antiphon.core.pending import Pending
+from antiphon.core.services import GroupService
 from antiphon.protocols.newtop.consumption import Consumption
 from antiphon.protocols.newtop.discipline import Discipline
 from antiphon.protocols.newtop.flow.buffers import Buffers
@@ -87,21 +88,21 @@ class NewtopGroup:
         rules: "Rules",
         callbacks: AgreementCallbacks,
         early: list[Effect],
+        service: GroupService,
         base: int = 0,
         now: int = 0,
     ) -> None:
         name, size = name_of(view.group), len(view.members)
-        sequenced = name in settings.asymmetric
+        sequenced, safe = service.sequencer, service.is_safe
         windows = settings
         if sequenced:  # the window of an origin replaces flow control
             settings = replace(settings, flow_control=0)
-        safe = settings.service == "total-safe" and name not in settings.merely_total
         self.roster = roster = Roster(me, view)
         self.flow: FlowControl | None = rules.flow(size, roster.my_rank, settings) if settings.flow_control else None
         by_block = self.flow is None or name in settings.block_numbered
         if self.flow is not None and by_block:
             self.flow.begin(base)
-        self.numbers = Numbers(counter, rules.silence(settings.silence_timeout_ns), base, now)
+        self.numbers = Numbers(counter, rules.answering(settings), base, now)
         self.progress = Progress(size, roster.my_rank, base, safe=safe)
         self.consumption = Consumption(Pending() if self.flow is None else self.flow.unconsumed)
         self.news = News(settings, base, by_block=by_block, safe=safe)
@@ -119,7 +120,7 @@ class NewtopGroup:
         self.concerns = Concerns(settings, sequenced=sequenced)
         self.agreement = rules.agreement(me, self, settings, callbacks)
         sequencer_change = rules.sequencing() if sequenced else None
-        self.change: ViewChange = sequencer_change or rules.change(settings)
+        self.change: ViewChange = sequencer_change or rules.change(settings.service, service)
         self.discipline: Discipline = (
             Symmetric(self, settings, by_block=by_block, announces=rules.announces)
             if sequencer_change is None
@@ -166,8 +167,11 @@ class NewtopGroup:
         self.suspector.clock[rank] = now
         return True
 
-    def deliver(self, frame: BlockFrame) -> BlockFrame | None:
-        """A frame is delivered; returns what the application gets, or None for a fragment or a notice."""
+    def deliver(self, frame: BlockFrame, *, held: bool) -> BlockFrame | None:
+        """A frame is delivered; returns what the application gets, or None for a fragment or a notice.
+
+        `held`: the application gets it later, because it waits for the state of some group.
+        """
         whole = None
         if frame.notice is None:
             whole = self.fragments.join(frame) if frame.more or self.fragments.open else frame
@@ -177,9 +181,16 @@ class NewtopGroup:
         if whole is not None and frame.state is None and self.transfer is None:
             self.consumption.hand(number)  # the usual case
         else:
-            waits = self.transfer is not None and self.transfer.waits  # for a state, which must not be blocked (11.2)
+            # A state must not be blocked (11.2): neither ours, nor one that others wait for in this group (E-100)
+            waits = self.transfer is not None and (held or self.transfer.waits)
             self.consumption.delivered(number, whole=whole is not None, state=frame.state is not None, waits=waits)
         return whole
+
+    def first_unstable(self) -> int | None:
+        """The label of our first message that a member may lack: members that have failed do not count."""
+        me, stable = self.roster.me, self.progress.stable
+        held = (frame for frame in self.holdings.buffers.held() if frame.payloads and frame.author == me)
+        return min((frame.label for frame in held if frame.block > stable and frame.state is None), default=None)
 
     # Output
 
@@ -273,6 +284,11 @@ class NewtopGroup:
     def parts(self) -> bool:
         """True if failures are agreed, and the view without the failed members begins at a message (E-88)."""
         return self.change.kind is not None and bool(self.change.open)
+
+    @property
+    def awaits_state(self) -> bool:
+        """True if our application waits for the state of others, and reads nothing before it."""
+        return self.transfer is not None and self.transfer.waits
 
     def request_completion(self, number: int, now: int) -> None:
         """A member is about to leave: complete this number, and say so (8)."""

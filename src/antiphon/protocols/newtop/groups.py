@@ -2,6 +2,8 @@
 
 from collections.abc import Container
 
+from antiphon.protocols.newtop.chosen import ChosenServices
+from antiphon.protocols.newtop.frames import Ask
 from antiphon.protocols.newtop.group import NewtopGroup
 from antiphon.protocols.newtop.outbox import Unsent
 from antiphon.protocols.newtop.sequencing.turns import Turns
@@ -14,25 +16,38 @@ class Groups:
     __slots__ = (
         "_crosses",
         "_early_sends",
+        "_new_turns",
         "by_id",
         "crossing",
         "formed",
         "names",
         "safe",
+        "services",
         "stirred",
         "stirs",
         "turns",
     )
 
-    def __init__(self, groups: dict[GroupId, NewtopGroup], *, crosses: bool, turns: type[Turns] | None) -> None:
+    def __init__(
+        self,
+        groups: dict[GroupId, NewtopGroup],
+        services: ChosenServices,
+        *,
+        crosses: bool,
+        turns: type[Turns],
+        in_turn: bool,
+    ) -> None:
+        """`in_turn`: a group of this process has a sequencer, now or later."""
         self.by_id = groups
         """Shared with the ordering part, which reads it."""
         self.names = {name_of(group): own for group, own in groups.items()}
         """By the name that applications know."""
         self.stirred = dict(groups)
         """Groups that inputs since the last drain may have changed; the caller that feeds an input adds them."""
-        self.turns = None if turns is None else turns(groups)
-        """If a group is asymmetric: decides in which group we may send."""
+        self.services = services
+        """What each group asks for; a successor of a group asks for the same."""
+        self.turns = turns(groups) if in_turn else None
+        """Decides in which group we may send, from the first asymmetric group on."""
         self.safe: list[NewtopGroup] = []
         """Groups with safe delivery."""
         self.formed = False
@@ -42,6 +57,7 @@ class Groups:
         self.stirs = False
         """Whether every data frame may have consequences: nulls in other groups, or its own delivery at once."""
         self._crosses = crosses
+        self._new_turns = turns
         self._early_sends: dict[GroupId, list[Unsent]] = {}  # to groups that we are about to be in
         self._weigh()
 
@@ -79,9 +95,9 @@ class Groups:
         """We are joining a group of that name: applications may already send."""
         self._early_sends.setdefault(name, [])
 
-    def send_early(self, name: GroupId, payload: bytes, label: int) -> None:
+    def send_early(self, name: GroupId, payload: bytes, label: int, ask: Ask | None = None) -> None:
         """Keep a message until we are in the group."""
-        self._early_sends[name].append((payload, label))
+        self._early_sends[name].append((payload, label, ask))
 
     def early_sends(self, name: GroupId) -> int:
         """Number of waiting messages."""
@@ -96,5 +112,7 @@ class Groups:
         self.safe = [group for group in self.by_id.values() if group.progress.safe]
         if self.turns is not None:
             self.turns.weigh(self.by_id)
+        elif any(group.discipline.sequenced for group in self.by_id.values()):
+            self.turns = self._new_turns(self.by_id)
         self.crossing = self._crosses and len(self.by_id) > 1
         self.stirs = self.crossing or not self._crosses

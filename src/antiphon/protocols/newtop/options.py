@@ -10,6 +10,9 @@ from antiphon.scenario.units import Duration
 WINDOW_MIN: Final = {1: 3, 2: 2, 3: 2}
 """By algorithm of flow control, the smallest window with which it can send (flow-control invariant I7)."""
 
+ONE_ORDER: Final = frozenset({"total", "total-safe"})
+"""Services that a process may have together: one order; only the conditions of delivery differ."""
+
 
 class NewtopOptions(Options, frozen=True, kw_only=True):
     """The `[options]` table."""
@@ -32,12 +35,14 @@ class NewtopOptions(Options, frozen=True, kw_only=True):
     """ω: silence after which a member is suspected; "0s": never, and groups have no membership."""
     idle_probe: Duration = Duration(1_000_000_000)
     """How often an idle group looks for crashed members; "0s": never. Acts with membership only."""
-    view_change: Literal["cut", "remove", "closed"] = "cut"
+    view_change: Literal["cut", "remove", "closed", "halted"] = "cut"
     """How a view is installed when a member fails (docs/spec/newtop.md 9.6); all except "cut" need total order."""
     merge_every: Duration = Duration(0)
     """τ_probe: how often a member searches for members of its group outside its view, to merge; "0s": never."""
     primary: Literal["dynamic"] | int | UnsetType = UNSET
     """How a view becomes primary (docs/spec/newtop.md 15): "dynamic" voting, or most of this many; unset: no voting."""
+    excluded_count: bool | UnsetType = UNSET
+    """Views also tell the trace how many processes were excluded so far (docs/spec/newtop.md 9.7); unset: not."""
     form_within: Duration = Duration(0)
     """τ_form: timeout for forming or leaving a group; "0s": four times suspect_after."""
 

@@ -9,6 +9,7 @@ from collections import deque
 from typing import Final
 
 from antiphon.core.contract import StateSource
+from antiphon.protocols.newtop.frames import Ask
 
 _ENTRY_BYTES: Final = 4
 """Cost of each further message in a frame besides its own bytes; so even empty messages fill a frame."""
@@ -18,14 +19,14 @@ Parcel = tuple[int, tuple[bytes, ...], bool]
 """Contents of one frame: label of the first message, payloads, and whether it is a fragment before the last."""
 
 
-Unsent = tuple[bytes, int]
-"""A message with its label."""
+Unsent = tuple[bytes, int, Ask | None]
+"""A message with its label, and its mark if it is a request or an answer."""
 
 
 class Outbox:
     """Application messages of one group that have no block number yet, in the order of the calls."""
 
-    __slots__ = ("_frame_bytes_max", "_label", "_packing", "_taken_bytes", "in_pieces", "waiting")
+    __slots__ = ("_frame_bytes_max", "_label", "_packing", "_taken_bytes", "asks", "in_pieces", "waiting")
 
     def __init__(self, *, packing: bool, frame_bytes_max: int) -> None:
         self._packing = packing
@@ -34,6 +35,8 @@ class Outbox:
         """The messages that have not left; the first may have left in part."""
         self.in_pieces = False
         """True if a message has ever left in fragments."""
+        self.asks: dict[int, Ask] = {}
+        """By label, the marks of waiting requests and answers, in order. These leave in frames of their own."""
         self._label = 0
         self._taken_bytes = 0  # of the first message, which is leaving in fragments
 
@@ -42,10 +45,17 @@ class Outbox:
         """Minimum size of the next frame; something must be waiting."""
         return min(len(self.waiting[0]) - self._taken_bytes, self._frame_bytes_max)
 
-    def put(self, payload: bytes, label: int) -> None:
+    @property
+    def next_ask(self) -> Ask | None:
+        """The mark of the next message."""
+        return self.asks.get(self._label)
+
+    def put(self, payload: bytes, label: int, ask: Ask | None = None) -> None:
         """Keep a message; labels count up by one, so the label of the first one determines all."""
         if not self.waiting:
             self._label = label
+        if ask is not None:
+            self.asks[self._label + len(self.waiting)] = ask
         self.waiting.append(payload)
 
     def put_all(self, payloads: list[bytes], label: int) -> None:
@@ -56,8 +66,11 @@ class Outbox:
 
     def remove_all(self) -> list[Unsent]:
         """All messages that have not left completely, with their labels: they will leave in another group."""
-        found = [(payload, self._label + place) for place, payload in enumerate(self.waiting)]
+        found = [
+            (payload, label, self.asks.get(label)) for label, payload in enumerate(self.waiting, start=self._label)
+        ]
         self.waiting.clear()
+        self.asks.clear()
         self._taken_bytes = 0
         return found
 
@@ -66,11 +79,14 @@ class Outbox:
         waiting = self.waiting
         if self._taken_bytes or len(waiting[0]) > self._frame_bytes_max:
             return self._take_piece()
-        if len(waiting) == 1:
+        if len(waiting) == 1 or self._label in self.asks:
+            self.asks.pop(self._label, None)
             self._label += 1
             return self._label - 1, (waiting.popleft(),), False
         payloads = self._pack(min(room_bytes, self._frame_bytes_max)) if self._packing else [waiting.popleft()]
         label = self._label
+        while self.asks and label + len(payloads) > next(iter(self.asks)):
+            waiting.appendleft(payloads.pop())
         self._label = label + len(payloads)
         return label, tuple(payloads), False
 
@@ -101,6 +117,7 @@ class Outbox:
             return self._label, (message[begin:end],), True
         self.waiting.popleft()
         self._taken_bytes = 0
+        self.asks.pop(self._label, None)
         self._label += 1
         return self._label - 1, (message[begin:],), False
 

@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from antiphon.protocols.newtop.frames import Notice
+from antiphon.protocols.newtop.frames import Ask, Notice
 from antiphon.protocols.newtop.outbox import Outbox, Parcel, Stream, Unsent
 
 _NOTHING: Parcel = (0, (), False)
@@ -60,6 +60,11 @@ class Outgoing:
             self._donations.append((place, source))
             self._next_donation()
 
+    @property
+    def next_ask(self) -> Ask | None:
+        """The mark of the next frame, if it brings a request or an answer."""
+        return None if self.notices or self.donation is not None else self.outbox.next_ask
+
     def take(self, room_bytes: int) -> tuple[Notice | None, int | None, Parcel]:
         """The contents of the next frame: a notice, or a part of a state with its place, or messages."""
         if self.notices:
@@ -79,8 +84,8 @@ class Outgoing:
 
     def take_over(self, messages: list[Unsent], overdue: int) -> None:
         """Take over messages of the previous group; the first `overdue` of them had left there."""
-        for payload, label in messages:
-            self.outbox.put(payload, label)
+        for message in messages:
+            self.outbox.put(*message)
         self.overdue = overdue
 
     def caught_up(self, messages: int) -> None:

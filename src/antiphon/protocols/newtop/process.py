@@ -8,19 +8,22 @@ number in one group causes in the others (rule CA4); and the ordering part, whic
     Cuts        where views change                                ViewInstaller  failures to views
     Alarms      the next alarm of each group                      States         of applications, under way
     HeldBack    effects that wait for a state                     Formations     join, leave, merge, through Passage
-    Primaries   which views are primary
+    Primaries   which views are primary                           Asking         requests and answers
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from antiphon.core.clocks import BlockCounter
 from antiphon.core.contract import Answer, Capabilities, StateSource
 from antiphon.core.effects import Effect, Frame, InstallView
-from antiphon.protocols.newtop.alarms import FORMATIONS, Alarms
+from antiphon.core.services import GroupService
+from antiphon.protocols.newtop.alarms import ASKING, FORMATIONS, Alarms
 from antiphon.protocols.newtop.answers import Answers
+from antiphon.protocols.newtop.asking.asking import Asking
 from antiphon.protocols.newtop.bounds import Bounds
+from antiphon.protocols.newtop.chosen import ChosenServices
 from antiphon.protocols.newtop.delivery import Delivery
 from antiphon.protocols.newtop.formation.connections import Connections
 from antiphon.protocols.newtop.formation.formation import Formations
@@ -30,25 +33,27 @@ from antiphon.protocols.newtop.formation.passage import Passage
 from antiphon.protocols.newtop.formation.proposals import EarlyProposals
 from antiphon.protocols.newtop.formation.states import States
 from antiphon.protocols.newtop.formation.transfer import Transfer
-from antiphon.protocols.newtop.frames import BlockFrame, ProposeFrame
+from antiphon.protocols.newtop.frames import BlockFrame, ProposeFrame, QueryFrame
 from antiphon.protocols.newtop.group import NewtopGroup
 from antiphon.protocols.newtop.groups import Groups
 from antiphon.protocols.newtop.membership.agreement import AgreementCallbacks, Detection
 from antiphon.protocols.newtop.membership.cuts import Cuts
 from antiphon.protocols.newtop.membership.installer import ViewInstaller
-from antiphon.protocols.newtop.ordering.contract import FormingOrder, Order
+from antiphon.protocols.newtop.ordering.contract import Order, require_consistent
 from antiphon.protocols.newtop.primary.rounds import Primaries
 from antiphon.protocols.newtop.reception import Reception
 from antiphon.protocols.newtop.rules import ADOPTED, Rules
 from antiphon.protocols.newtop.settings import NewtopSettings
 from antiphon.protocols.newtop.voice import Post
-from antiphon.types import GroupId, ProcessId, View
+from antiphon.types import GroupId, ProcessId, View, name_of
 
 
 class NewtopProcess:
     """Invariant: between two calls, all possible consequences are in `Groups.stirred` or among the early effects."""
 
-    capabilities: ClassVar = Capabilities(suspects=True, counts_connections=True, changes=True)
+    capabilities: ClassVar = Capabilities(
+        asks=True, answers_in_order=True, suspects=True, counts_connections=True, changes=True
+    )
 
     def __init__(
         self, me: ProcessId, views: Mapping[GroupId, View], settings: NewtopSettings, rules: Rules = ADOPTED
@@ -56,25 +61,29 @@ class NewtopProcess:
         post = Post(datagrams=settings.datagrams)
         self.counter = counter = BlockCounter()
         callbacks = AgreementCallbacks(self._take, self._relayed, self._confirmed)
+        services = ChosenServices(settings)
 
         def new_group(view: View, base: int = 0, now: int = 0) -> NewtopGroup:
             own = counter if rules.one_counter else BlockCounter()
-            return NewtopGroup(me, view, own, settings, rules, callbacks, post.early, base, now)
+            service = services.of(name_of(view.group))
+            return NewtopGroup(me, view, own, settings, rules, callbacks, post.early, service, base, now)
 
         if settings.primary is not None:  # views are voted on
             views = {name: replace(view, primary=False) for name, view in views.items()}
         self._early = post.early  # effects of what happened between drains, in order
         self._groups = {view.group: new_group(view) for view in views.values()}
         self._order: Order = rules.orders[settings.service](me, self._groups, settings)
-        _check(settings, self._order)
-        turns = rules.turns if settings.asymmetric else None
-        self._table = groups = Groups(self._groups, crosses=self._order.crosses, turns=turns)
+        require_consistent(settings, self._order)
+        self._table = groups = Groups(
+            self._groups, services, crosses=self._order.crosses, turns=rules.turns, in_turn=bool(settings.asymmetric)
+        )
         self._alarms = Alarms()
         self._answers = Answers()
         bounds = Bounds(counter, self._groups, by_block=bool(settings.block_numbered))
         self._cuts = Cuts()
-        histories = Histories(on=settings.compares_histories)
+        histories = Histories(on=settings.compares_histories, ordered=self._order.total)
         held_back = HeldBack(self._transfer_of)
+        asking = Asking(me, groups, post.early, settings, held_back)
         primaries = Primaries(me, settings, held_back)
         self._states = States(held_back, histories, primaries, settings.frame_bytes_max)
         self._connections = Connections(frozenset(self._groups), EarlyProposals(me, post.transmit))
@@ -82,16 +91,16 @@ class NewtopProcess:
         """`Connected.admits`, without a call in between: it runs for every frame."""
         self._suspecting = settings.suspect_after_ns > 0
         self._formations: Formations | None = None
-        if self._suspecting and self._order.forms:
+        if self._suspecting:
             passage = Passage(
-                me, counter, groups, cast("FormingOrder", self._order), self._cuts, self._answers, self._alarms,
+                me, counter, groups, self._order, self._cuts, self._answers, self._alarms,
                 held_back, self._connections, post, new_group, primaries, bounds,
                 histories,
             )  # fmt: skip
             self._formations = rules.formations(me, settings, passage)
         self._installer = ViewInstaller(
             groups, self._order, self._cuts, self._answers, held_back, self._states, rules, self._formations,
-            primaries, post.early,
+            primaries, asking, post.early,
         )  # fmt: skip
         self.needs_consumed = bool(settings.flow_control)
         """True if `consumed` has an effect; otherwise a driver may skip the call."""
@@ -99,7 +108,7 @@ class NewtopProcess:
         self._delivery = Delivery(groups, self._installer, held_back, self._states, histories, plain=plain)
         self._reception = Reception(
             groups, self._order, self._answers, self._delivery, self._connections, self._formations, bounds,
-            suspecting=self._suspecting,
+            asking, suspecting=self._suspecting,
         )  # fmt: skip
         self.receive: Callable[[Frame, int], None] = (
             self._reception.restore if settings.datagrams else self._reception.take
@@ -111,7 +120,9 @@ class NewtopProcess:
         self._begin(views)
 
     def _begin(self, views: Mapping[GroupId, View]) -> None:
-        self._early += [InstallView(view) for view in views.values()]
+        for view in views.values():
+            self._early.append(InstallView(view))
+            self._installer.asking.shown(self._early[-1], self._early)
         for group in self._groups.values():
             group.suspector.rest(group, 0)
             if self._formations is not None:
@@ -141,6 +152,31 @@ class NewtopProcess:
         self._table.stir(own)
         own.outgoing.outbox.put_all(payloads, label)
 
+    def ask(self, group: GroupId, payload: bytes, answers: str, now: int, label: int = 0) -> int:
+        """Send a request to the group; `Answered` or `Unanswered` follows."""
+        number = self._installer.asking.ask(group, payload, answers, now, label)
+        self._delivery.look_closely()
+        return number
+
+    def withdraw(self, group: GroupId, request: int, now: int) -> tuple[tuple[ProcessId, bytes], ...]:  # noqa: ARG002
+        """End a request; returns the answers so far."""
+        return self._installer.asking.withdraw(group, request)
+
+    def is_request(self, frame: Frame) -> bool:
+        """Whether the author of a delivered message asks for answers."""
+        return isinstance(frame, BlockFrame) and frame.ask is not None and frame.ask.asker is None
+
+    def answer(self, frame: Frame, payload: bytes, now: int) -> None:
+        """Answer the request that this frame brought, to its asker alone."""
+        assert isinstance(frame, BlockFrame | QueryFrame)
+        self._installer.asking.answer(frame, payload, now)
+
+    def answer_in_order(self, frame: Frame, payload: bytes, now: int, label: int = 0) -> None:  # noqa: ARG002
+        """Answer by a message to the group."""
+        assert isinstance(frame, BlockFrame | QueryFrame)
+        self._installer.asking.answer_in_order(frame, payload, label)
+        self._delivery.look_closely()
+
     def tick(self, now: int) -> None:
         """Time has passed: `drain` does what is due."""
         for name in self._alarms.rung(now):
@@ -150,6 +186,9 @@ class NewtopProcess:
             elif name == FORMATIONS and self._formations is not None:
                 self._formations.tick(now)
                 self._arm_formations()
+            elif name == ASKING:
+                self._installer.asking.tick(now)
+                self._arm_asking()
         self.deadline = self._alarms.deadline
 
     def consumed(self, group: GroupId, position: int, now: int) -> bool:  # noqa: ARG002
@@ -178,6 +217,12 @@ class NewtopProcess:
         if group is not None:
             group.viewed(view)
             self._table.stir(group)
+
+    def accept(self, group: GroupId, members: tuple[ProcessId, ...], now: int) -> None:  # noqa: ARG002
+        """The application accepts the view of these members."""
+        own = self._groups.get(group)
+        if own is not None:
+            self._installer.accept(own, frozenset(members))
 
     def is_bound(self, frame: Frame) -> bool:
         """Frames that form a group belong to no connection."""
@@ -218,6 +263,11 @@ class NewtopProcess:
 
     # Groups that change (11)
 
+    def choose(self, name: GroupId, service: GroupService) -> None:
+        """The service of a group that we are about to form or to join."""
+        assert self.current(name) is None, "a group keeps its service"
+        self._table.services.choose(name, service)
+
     def form(self, name: GroupId, members: tuple[ProcessId, ...], now: int) -> None:
         """Form a new group of these."""
         self._installer.primaries.forms(name)
@@ -256,6 +306,7 @@ class NewtopProcess:
         """Leave as soon as all members have what we sent."""
         assert self._formations is not None
         self._table.take_early(name)
+        self._installer.asking.left(name)
         self._formations.leave(name, now)
         self._table.stir_all()
 
@@ -296,6 +347,11 @@ class NewtopProcess:
         under_way = group.discipline.awaits_return or group.transfer is not None
         return under_way or any(frame.payloads for frame in group.holdings.buffers.held())
 
+    def first_unstable(self, name: GroupId) -> int | None:
+        """The label of our first message that a member may lack; those that have not left do not count."""
+        group = self.current(name)
+        return 0 if group is None else group.first_unstable()
+
     def unstable(self, group: GroupId) -> int:
         """Number of held frames, including nulls; 0 for a group that we are not in. By identity or by name."""
         own = self._groups.get(group) or self.current(group)
@@ -322,6 +378,8 @@ class NewtopProcess:
             again = self._settle(now, effects) or again or bool(early)
         stirred.clear()
         self._arm_formations()
+        if self._installer.asking.at_changed:
+            self._arm_asking()
         return effects
 
     def _speak(self, now: int, effects: list[Effect]) -> None:
@@ -429,15 +487,14 @@ class NewtopProcess:
         self._table.expect(name)
         return self._formations
 
+    def _arm_asking(self) -> None:
+        at = self._installer.asking.at
+        if at != self._alarms.armed.get(ASKING):
+            self._alarms.arm(ASKING, at)
+            self.deadline = self._alarms.deadline
+
     def _arm_formations(self) -> None:
         formations = self._formations
         if formations is not None and formations.at != self._alarms.armed.get(FORMATIONS):
             self._alarms.arm(FORMATIONS, formations.at)
             self.deadline = self._alarms.deadline
-
-
-def _check(settings: NewtopSettings, order: Order) -> None:
-    assert not settings.block_numbered or not settings.suspect_after_ns or order.cut_after is not None, (
-        "a flush is in no window, so blocks cannot be counted"
-    )
-    assert settings.service != "total-safe" or settings.view_change == "cut", "safe delivery goes with cuts"

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from antiphon.core.effects import Frame
 from antiphon.errors import ProtocolViolation
 from antiphon.protocols.newtop.answers import Answers
+from antiphon.protocols.newtop.asking.asking import Asking
 from antiphon.protocols.newtop.bounds import Bounds
 from antiphon.protocols.newtop.delivery import Delivery
 from antiphon.protocols.newtop.formation.connections import Connections
 from antiphon.protocols.newtop.frames import (
     AliveFrame,
+    AskingFrame,
     BlockFrame,
     ConfirmedFrame,
     FormationFrame,
@@ -45,6 +47,7 @@ class Reception:
 
     __slots__ = (
         "_answers",
+        "_asking",
         "_bounds",
         "_connections",
         "_delivery",
@@ -66,6 +69,7 @@ class Reception:
         connections: Connections,
         formations: "Formations | None",
         bounds: Bounds,
+        asking: Asking,
         *,
         suspecting: bool,
     ) -> None:
@@ -76,6 +80,7 @@ class Reception:
         self._ordinary = table.turns is None and not order.stamps  # a message has nothing but a number and payloads
         self._answers = answers
         self._bounds = bounds
+        self._asking = asking
         self._delivery = delivery
         self._suspecting = suspecting
         self._connections = connections
@@ -83,7 +88,7 @@ class Reception:
 
     def restore(self, frame: Frame, now: int) -> None:
         """On datagrams: a frame that may be anywhere in its stream."""
-        if isinstance(frame, ToSequencer):
+        if isinstance(frame, ToSequencer | AskingFrame):
             self.take(frame, now)  # it has no place in any stream
             return
         group = self._groups.get(frame.group)
@@ -157,7 +162,7 @@ class Reception:
         if payloads:
             for name in self._order.received(group, frame, now):
                 self._stirred[name] = self._groups[name]
-            if frame.more:
+            if frame.more or frame.ask is not None:
                 self._delivery.look_closely()
             if self._table.stirs:
                 self._answers.want(frame.block)
@@ -198,7 +203,7 @@ class Reception:
 
     def _take_warily(self, group: NewtopGroup, frame: Frame, now: int) -> None:
         """Take a frame while a member is suspected, accused or failed: its sender and its evidence matter (9.3)."""
-        if isinstance(frame, FormationFrame):
+        if isinstance(frame, FormationFrame | AskingFrame):
             self._take_strange(frame, now)
             return
         self._bounds.require_frame(frame, now)  # before it is kept
@@ -249,7 +254,10 @@ class Reception:
             self._take_strange(frame, now)
 
     def _take_strange(self, frame: Frame, now: int) -> None:
-        """A frame of a formation, of a group that we have left or not yet entered, or of another family."""
+        """A frame of a formation or a request, of a group that we have left or not yet entered, of another family."""
+        if isinstance(frame, AskingFrame):
+            self._asking.receive(frame, now)
+            return
         if self._formations is None:
             return
         if isinstance(frame, FormationFrame):

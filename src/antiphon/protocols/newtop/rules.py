@@ -4,14 +4,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from antiphon.core.contract import StateSink
+from antiphon.core.services import GroupService
 from antiphon.protocols.newtop.flow.windows import FlowControl
 from antiphon.protocols.newtop.formation.formation import Formations
 from antiphon.protocols.newtop.fragments import Pieces
+from antiphon.protocols.newtop.membership.acceptance import AcceptedChange
 from antiphon.protocols.newtop.membership.agreement import Agreement
 from antiphon.protocols.newtop.membership.suspector import SteadySuspector, Suspector
 from antiphon.protocols.newtop.membership.views import (
     ClosedChange,
     FlushChange,
+    HaltedChange,
     RemoveChange,
     SequencerChange,
     ViewChange,
@@ -19,10 +22,11 @@ from antiphon.protocols.newtop.membership.views import (
 from antiphon.protocols.newtop.ordering.blocks import SafeOrder, SlowOrder, TotalOrder
 from antiphon.protocols.newtop.ordering.contract import Order
 from antiphon.protocols.newtop.ordering.relative import RelativeOrder
+from antiphon.protocols.newtop.ordering.streams import FifoOrder, ReliableOrder
 from antiphon.protocols.newtop.ordering.vectors import FastOrder, VectorOrder
 from antiphon.protocols.newtop.sequencing.turns import Turns
 from antiphon.protocols.newtop.settings import NewtopSettings, Service
-from antiphon.protocols.newtop.silence import Silence
+from antiphon.protocols.newtop.silence import LazySilence, Silence
 from antiphon.types import View
 
 _ORDERS: Mapping[Service, type[Order]] = {
@@ -32,11 +36,15 @@ _ORDERS: Mapping[Service, type[Order]] = {
     "causal-fast": FastOrder,
     "causal-relative": RelativeOrder,
     "causal-vector": VectorOrder,
+    "fifo": FifoOrder,
+    "reliable": ReliableOrder,
 }
 _CHANGES: Mapping[str, type[ViewChange]] = {
     "cut": ViewChange,
     "remove": RemoveChange,
     "closed": ClosedChange,
+    "halted": HaltedChange,
+    "accepted": AcceptedChange,
     "flush": FlushChange,
 }
 
@@ -71,10 +79,18 @@ class Rules:
     signature: Callable[[View], str] | None = None
     """The signature of a member in a view, if it is not the set of excluded members (E-29)."""
 
-    def change(self, settings: NewtopSettings) -> ViewChange:
-        """How views change with these settings: orders without a number to cut at use a flush."""
-        cuts = self.orders[settings.service].cut_after is not None
-        return self.changes[settings.view_change if cuts else "flush"]()
+    def answering(self, settings: NewtopSettings) -> Silence:
+        """When a member answers a number: later if no delivery waits for it."""
+        if not self.orders[settings.service].lazy:
+            return self.silence(settings.silence_timeout_ns)
+        waits_ns = max(settings.silence_timeout_ns, settings.announce_pause_ns)
+        return LazySilence(waits_ns, settings.window // 4)
+
+    def change(self, order: Service, service: GroupService) -> ViewChange:
+        """How views change in a group: orders without a number to cut at use a flush."""
+        if self.orders[order].cut_after is None:
+            return self.changes["flush"]()
+        return self.changes["accepted" if service.accept else service.views]()
 
 
 ADOPTED = Rules()

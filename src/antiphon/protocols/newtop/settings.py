@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from antiphon.core.services import GroupService, ViewMode
 from antiphon.types import GroupId
 
-Service = Literal["total", "total-safe", "causal-slow", "causal-fast", "causal-relative", "causal-vector"]
+Service = Literal[
+    "total", "total-safe", "causal-slow", "causal-fast", "causal-relative", "causal-vector", "fifo", "reliable"
+]
 
 Values = tuple[tuple[str, str], ...]
 """Settings in the form that is sent to other processes: name and text, sorted by name."""
@@ -57,7 +60,7 @@ class NewtopSettings:
     Off in the simulator: it would end a standstill that campaigns must see."""
     exclude_stalled_after_ns: int = 0
     """After this time without reading, a process leaves the group for its application; 0: never (newtop.md 9.9)."""
-    view_change: Literal["cut", "remove", "closed"] = "cut"
+    view_change: ViewMode = "cut"
     """How a view without failed members is installed (newtop.md 9.6); orders other than total use `cut`."""
     merge_every_ns: int = 0
     """τ_probe: how often a member searches for members of its group outside its view; 0: never (newtop.md 11.2)."""
@@ -68,7 +71,7 @@ class NewtopSettings:
     doubts_restarts: bool = False
     """Whether another process may have the name of a member. Then an earlier incarnation in the view must vote."""
     agreed: Values = ()
-    """What group formation compares: processes with other values form no group with us. Empty: no comparison."""
+    """What group formation compares, beside the service of the group. Empty: no comparison."""
     invitations: bool = True
     """Whether others may put this process into a new group that its application did not ask for (11.1 step 1)."""
     primary: Literal["dynamic"] | int | None = None
@@ -77,3 +80,9 @@ class NewtopSettings:
     """Whether a process that forms a group may found its first primary view, as in scenarios."""
     tracing: bool = False
     """True if effects that only a trace needs are built."""
+
+    def service_of(self, name: GroupId) -> GroupService:
+        """The service of a group for which the application has chosen none: scenarios choose here."""
+        sequencer = name in self.asymmetric
+        service = "total" if name in self.merely_total else self.service
+        return GroupService(service, sequencer, "cut" if sequencer else self.view_change)

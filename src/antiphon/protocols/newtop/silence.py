@@ -39,3 +39,22 @@ class Silence:
     def due(self, now: int) -> bool:
         """True if a null must leave now."""
         return self.deadline is not None and self.deadline <= now
+
+
+class LazySilence(Silence):
+    """For orders in which no delivery waits for a number: answers serve stability and suspicion only.
+
+    So they wait for a message that carries them, as announcements do, or until a part of a window is owed.
+    """
+
+    __slots__ = ("_owed_max",)
+
+    def __init__(self, timeout_ns: int, owed_max: int) -> None:
+        super().__init__(timeout_ns)
+        self._owed_max = max(1, owed_max)
+
+    def owe(self, block: int, now: int) -> None:
+        """As usual; too many open duties are answered at once."""
+        super().owe(block, now)
+        if len(self._duties) >= self._owed_max:
+            self.deadline = now

@@ -224,6 +224,12 @@ class Symmetric:
         """Nothing besides waiting messages."""
         return 0
 
+    def _waited_for(self) -> ProcessId:
+        """While the gate is shut: a member whose notice of a view is missing, or that has failed or is suspected."""
+        group, agreement = self._group, self._group.agreement
+        suspected = agreement.suspicions if self._gate.holds(Reason.MEMBER_SUSPECTED) else {}
+        return min(group.change.awaited(group.view) or agreement.failed or suspected, default=self._roster.me)
+
     def send_waiting(self, order: "Order", now: int, effects: list[Effect]) -> int:
         """Send waiting notices and messages, as far as permitted; returns the last number, or 0."""
         block, outgoing, gate, flow = 0, self._outgoing, self._gate, self._flow
@@ -234,8 +240,7 @@ class Symmetric:
                 block = self._flush(outgoing.next_notice(), now, effects)
                 continue
             if gate.shut and not outgoing.privileged:
-                by = min(self._group.agreement.failed, default=self._roster.me)
-                gate.refuse(gate.standing(), by, now, effects)
+                gate.refuse(gate.standing(), self._waited_for(), now, effects)
                 break
             if flow is not None:
                 header = self._admit(flow, now, effects)
@@ -408,11 +413,13 @@ class Symmetric:
     def _send_next(self, room_bytes: int, header: Flow | None, order: "Order", now: int, effects: list[Effect]) -> int:
         """Number the next message, and transmit it."""
         roster, flow = self._roster, self._flow
-        outgoing, notice, state = self._outgoing, None, None
+        outgoing, notice, state, ask = self._outgoing, None, None, None
         if outgoing.notices or outgoing.donation is not None:
             notice, state, (label, payloads, more) = outgoing.take(room_bytes)
             self._group.weigh_state()
         else:
+            if outgoing.outbox.asks:
+                ask = outgoing.outbox.next_ask
             label, payloads, more = outgoing.outbox.take(room_bytes)
         if flow is not None and header is not None:
             flow.unconsumed.add(header.number)
@@ -421,7 +428,7 @@ class Symmetric:
         frame = BlockFrame(
             roster.view.group, roster.me, block, self._numbers.sent, self._acknowledged, payloads, label, header,
             order.stamp(self._group) if order.stamps else None, more,
-            excluded=roster.excluded, notice=notice, state=state,
+            excluded=roster.excluded, notice=notice, state=state, ask=ask,
         )  # fmt: skip
         order.sent(self._group, self._transmit(frame, now, effects), now)
         return block

@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import UnsetType
 
-from antiphon.protocols.newtop.options import WINDOW_MIN, asymmetric, membership, options_of
+from antiphon.protocols.newtop.options import ONE_ORDER, WINDOW_MIN, asymmetric, membership, options_of
 from antiphon.protocols.newtop.settings import NewtopSettings
 from antiphon.scenario.limits import PAYLOAD_BYTES_MAX
 from antiphon.scenario.model import (
@@ -15,13 +15,12 @@ from antiphon.scenario.model import (
     Gone,
     Group,
     Partition,
-    Recover,
     Scenario,
     Suspect,
     absent_at_first,
     members_of,
 )
-from antiphon.scenario.refusals import Problems, kind, no_requests
+from antiphon.scenario.refusals import Problems, kind, request_problems
 
 _STATE_BYTES_MAX: Final = 16 * 1024 * 1024
 _REPAIR_NS: Final = NewtopSettings().repair_ns
@@ -31,10 +30,6 @@ _QUIET_SUSPICIONS: Final = 8
 """Time from the last fault to the view without the failed members, at worst, as a multiple of `suspect_after`."""
 _BY_NUMBER: Final = frozenset({"total", "total-safe", "causal-slow"})
 """Services under which views change by numbers."""
-_ONE_ORDER: Final = frozenset({"total", "total-safe"})
-"""Services that a process may have together: one order; only the conditions of delivery differ."""
-FORMING: Final = ("total", "total-safe")
-"""Services of groups that can be formed, joined, left and merged: the freeze needs total order."""
 
 
 def problems(scenario: Scenario) -> Problems:
@@ -44,11 +39,12 @@ def problems(scenario: Scenario) -> Problems:
     for i, group in enumerate(scenario.group):
         yield from _overlap_problems(i, group, scenario.group[:i])
     yield from _service_problems(scenario)
+    yield from _count_problems(scenario)
     yield from _primary_problems(scenario)
     yield from _formation_problems(scenario)
     yield from _asymmetric_problems(scenario)
     yield from _fault_problems(scenario)
-    yield from no_requests(scenario)
+    yield from request_problems(scenario)
 
 
 def _option_problems(scenario: Scenario) -> Problems:
@@ -83,11 +79,17 @@ def _suspicion_problems(scenario: Scenario) -> Problems:
         yield "quiet", f"must be at least {least}: agreement on a failure may take that long"
 
 
+def _count_problems(scenario: Scenario) -> Problems:
+    options = options_of(scenario)
+    if options.excluded_count is True and not options.suspect_after:
+        yield "options.excluded_count", "has no effect: with options.suspect_after = 0s no member is excluded"
+
+
 def _overlap_problems(i: int, group: Group, earlier: tuple[Group, ...]) -> Problems:
     """Groups that share a process are ordered together, so their services must be compatible."""
     for other in earlier:
         shared = sorted({*members_of(group)} & {*members_of(other)})
-        if shared and group.service != other.service and not {group.service, other.service} <= _ONE_ORDER:
+        if shared and group.service != other.service and not {group.service, other.service} <= ONE_ORDER:
             yield f"group[{i}].service", f"{shared[0]} is also in group {other.name}, which has service {other.service}"
         if shared and "block" in (group.numbering, other.numbering):
             yield (
@@ -128,8 +130,8 @@ def _primary_problems(scenario: Scenario) -> Problems:
         yield "options.primary", "must be 'dynamic', or the size of a group"
     if not membership(scenario):
         yield "options.primary", "needs membership: with options.suspect_after = 0s views never change"
-    if not {group.service for group in scenario.group} <= _ONE_ORDER:
-        yield "options.primary", f"needs service {' or '.join(FORMING)}: a vote has its place in one order"
+    if not {group.service for group in scenario.group} <= ONE_ORDER:
+        yield "options.primary", f"needs service {' or '.join(sorted(ONE_ORDER))}: a vote has its place in one order"
 
 
 def _fault_problems(scenario: Scenario) -> Problems:
@@ -145,12 +147,10 @@ def _formation_problems(scenario: Scenario) -> Problems:
     """Requirements of groups that change (docs/spec/newtop.md 11)."""
     options = options_of(scenario)
     keys = [(f"fault[{i}].kind", fault) for i, fault in enumerate(scenario.fault) if isinstance(fault, Change)]
-    asking = [(key, kind(fault), _concerned(scenario, fault)) for key, fault in keys]
+    asking = [(key, kind(fault)) for key, fault in keys]
     if options.merge_every:
-        asking.append(("options.merge_every", "merging", tuple(group.name for group in scenario.group)))
-    asking += [
-        (f"group[{i}].formed", "formed", (group.name,)) for i, group in enumerate(scenario.group) if group.formed
-    ]
+        asking.append(("options.merge_every", "merging"))
+    asking += [(f"group[{i}].formed", "formed") for i, group in enumerate(scenario.group) if group.formed]
     yield from _unable_problems(scenario, asking)
     if asking and options.form_within and options.form_within < options.suspect_after:
         yield "options.form_within", "must be at least options.suspect_after: failures are not known earlier"
@@ -161,18 +161,14 @@ def _formation_problems(scenario: Scenario) -> Problems:
     yield from _group_problems(scenario)
 
 
-def _unable_problems(scenario: Scenario, asking: list[tuple[str, str, tuple[str, ...]]]) -> Problems:
-    """Changes of groups whose options or services do not allow any."""
-    services = {group.name: group.service for group in scenario.group}
-    for key, what, groups in asking:
+def _unable_problems(scenario: Scenario, asking: list[tuple[str, str]]) -> Problems:
+    """Changes of groups whose options do not allow any."""
+    for key, what in asking:
         if not membership(scenario):
             yield key, f"{what!r} needs membership: with options.suspect_after = 0s views never change"
-        for name in groups:
-            if services.get(name) not in FORMING:
-                yield (
-                    key,
-                    f"{what!r} needs service {' or '.join(FORMING)}; group {name} has {services[name]}",
-                )
+    if asking and options_of(scenario).compression:
+        why = "a stamp that tells only changes cannot tell which groups its sender has left"
+        yield "options.compression", f"is not possible with groups that are formed, joined, left or merged: {why}"
 
 
 def _group_problems(scenario: Scenario) -> Problems:
@@ -181,12 +177,6 @@ def _group_problems(scenario: Scenario) -> Problems:
             yield f"group[{i}].members", "must have a member at the start, unless formed = true"
         if not STATE_BYTES_MIN <= group.state_bytes <= _STATE_BYTES_MAX:
             yield f"group[{i}].state_bytes", f"must be between {STATE_BYTES_MIN} and {_STATE_BYTES_MAX:,}"
-
-
-def _concerned(scenario: Scenario, fault: Change) -> tuple[str, ...]:
-    if isinstance(fault, Recover):
-        return tuple(group.name for group in scenario.group if fault.process in members_of(group))
-    return (fault.group,)
 
 
 def _asymmetric_problems(scenario: Scenario) -> Problems:

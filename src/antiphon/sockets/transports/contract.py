@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple, Protocol
 
+from antiphon.core.effects import Frame
 from antiphon.sockets.offenders import Offence
 from antiphon.types import ProcessId
 from antiphon.wire.frame import Sealed
@@ -96,8 +97,11 @@ class Transport(Protocol):
     def connection(self, peer: ProcessId) -> int | None:
         """The number of the connection with that peer; None: there is none, and frames to it are lost."""
 
-    def send(self, sealed: bytes, peers: Iterable[ProcessId]) -> None:
-        """Keep a frame for each of these until `flush`."""
+    def send(self, sealed: bytes, peers: Iterable[ProcessId], frame: Frame | None = None) -> None:
+        """Keep a frame for each of these until `flush`.
+
+        `frame`: the same, before it was encoded. A transport that may send it again can keep it instead of the bytes.
+        """
 
     def flush(self) -> None:
         """Write all frames that were kept."""

@@ -134,6 +134,9 @@ class Link(asyncio.BufferedProtocol):
 
     def write_all(self, frames: list[bytes]) -> None:
         """Small frames in one write, large ones as they are."""
+        if len(frames) == 1:  # the usual case under light load
+            self.write(frames[0])
+            return
         small: list[bytes] = []
         for sealed in frames:
             if len(sealed) < _LARGE_BYTES:

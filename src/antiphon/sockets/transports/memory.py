@@ -12,6 +12,7 @@ import logging
 from collections.abc import Iterable
 from typing import Final
 
+from antiphon.core.effects import Frame
 from antiphon.errors import ConfigurationError, ProtocolViolation
 from antiphon.sockets.offenders import Offence
 from antiphon.sockets.transports.contract import Address, Receiver, Seed
@@ -112,7 +113,7 @@ class MemoryTransport:
         """The number of the connection with it."""
         return self._links.get(peer)
 
-    def send(self, sealed: bytes, peers: Iterable[ProcessId]) -> None:
+    def send(self, sealed: bytes, peers: Iterable[ProcessId], frame: Frame | None = None) -> None:  # noqa: ARG002
         """A frame to a peer without a connection is lost."""
         for peer in peers:
             if peer in self._links:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from antiphon.core.effects import Frame
 from antiphon.errors import ProtocolViolation
 from antiphon.limited_log import LimitedLog
 from antiphon.sockets.offenders import Offence
@@ -95,7 +96,7 @@ class MulticastMesh:
         """Stop receiving the multicasts of that group."""
         self._listening.pop(group).close()
 
-    def send(self, sealed: bytes, peers: Iterable[ProcessId]) -> None:
+    def send(self, sealed: bytes, peers: Iterable[ProcessId], frame: Frame | None = None) -> None:  # noqa: ARG002
         """Keep a frame for each of these until `flush`. A peer that we have not met yet loses it."""
         for peer in peers:
             if peer in self._peers:

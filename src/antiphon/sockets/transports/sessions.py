@@ -14,9 +14,11 @@ from collections.abc import Awaitable, Callable, Container, Iterable
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from antiphon.core.effects import Frame
 from antiphon.errors import ProtocolViolation
 from antiphon.sockets.transports.contract import Receiver
 from antiphon.types import ProcessId
+from antiphon.wire.codec import encode
 from antiphon.wire.frame import Sealed, open_envelope, seal
 
 if TYPE_CHECKING:
@@ -27,8 +29,13 @@ OFFER: Final = 66
 RECEIVED: Final = 67
 """The kind of an acknowledgment."""
 _ACKNOWLEDGED_FRAMES: Final = 256
-_ACKNOWLEDGED_BYTES: Final = 1 << 18
-"""An acknowledgment is due after this many frames, or bytes."""
+"""An acknowledgment is due after this many frames."""
+_ACKNOWLEDGED_PART: Final = 8
+"""It is also due after this part of the bytes that we keep for the other end. It keeps as much for us, once both are in
+a view; until then less."""
+_LARGE_BYTES: Final = 1 << 14
+"""Larger frames are kept as objects, and encoded again if needed. The core keeps their payloads anyway, and memory that
+is used again at once stays in the cache of the processor."""
 _KEPT_BYTES_MAX: Final = 1 << 18
 _MEMBER_BYTES_MAX: Final = 8 << 20
 """Frames kept for one peer, and for one in a view with us. A session whose peer lacks older frames cannot go on."""
@@ -72,8 +79,15 @@ class Offer(NamedTuple):
         return (self.own, self.other) == (offer.other, offer.own)
 
 
+Kept = tuple[bytes | Frame, int]
+"""A frame that was sent, as bytes or before it was encoded, and its size in bytes."""
+
+
 class Session:
-    """Invariant: frames `_base` to `sent` are kept, in their order; the other end may lack some of them."""
+    """Invariant: frames `_base` to `sent` are kept, in their order; the other end may lack some of them.
+
+    `waiting` and `_unkept` have the same frames.
+    """
 
     __slots__ = (
         "_base",
@@ -82,6 +96,8 @@ class Session:
         "_kept_bytes_max",
         "_owed_bytes",
         "_owed_frames",
+        "_owes",
+        "_unkept",
         "link",
         "number",
         "other",
@@ -102,11 +118,13 @@ class Session:
         self.received = 0
         self.waiting: list[bytes] = []
         """Frames that the next `flush` sends."""
+        self._unkept: list[Kept] = []
         self._base = 0
-        self._kept: deque[bytes] = deque()
+        self._kept: deque[Kept] = deque()
         self._kept_bytes = 0
         self._kept_bytes_max = _KEPT_BYTES_MAX
         self._owed_frames = self._owed_bytes = 0  # received and not acknowledged
+        self._owes = False  # whether an acknowledgment is due; a plain attribute, because it is read in every turn
 
     @property
     def sent(self) -> int:
@@ -125,15 +143,22 @@ class Session:
         self._kept_bytes_max = _KEPT_BYTES_MAX
         self._trim()
 
+    def send(self, sealed: bytes, kept: Kept) -> None:
+        """Keep a frame until `flush`."""
+        self.waiting.append(sealed)
+        self._unkept.append(kept)
+
     def flush(self) -> None:
         """Send what waits, or keep it for the next connection."""
         waiting, self.waiting = self.waiting, []
-        self._kept += waiting
+        self._kept += self._unkept
+        self._unkept.clear()
         self._kept_bytes += sum(map(len, waiting))
-        self._trim()
+        if self._kept_bytes > self._kept_bytes_max:
+            self._trim()
         if self.link is not None:
-            if self._owed_frames >= _ACKNOWLEDGED_FRAMES or self._owed_bytes >= _ACKNOWLEDGED_BYTES:
-                self._owed_frames = self._owed_bytes = 0
+            if self._owes:
+                self._owe_nothing()
                 self.link.write(seal(RECEIVED, _COUNT.pack(self.received)))
             self.link.write_all(waiting)
 
@@ -142,7 +167,9 @@ class Session:
         self.received += frames
         self._owed_frames += frames
         self._owed_bytes += size_bytes
-        return self._owed_frames >= _ACKNOWLEDGED_FRAMES or self._owed_bytes >= _ACKNOWLEDGED_BYTES
+        if self._owed_frames >= _ACKNOWLEDGED_FRAMES or self._owed_bytes * _ACKNOWLEDGED_PART >= self._kept_bytes_max:
+            self._owes = True
+        return self._owes
 
     def can_go_on_from(self, received: int) -> bool:
         """Whether we still have everything that the other end lacks."""
@@ -152,23 +179,31 @@ class Session:
         """The other end has received this many frames."""
         if received > self.sent:
             raise ProtocolViolation("body", f"{received} frames are acknowledged, but only {self.sent} were sent")
-        while self._base < received:
-            self._drop()
+        if self._base < received:
+            self._drop(received - self._base)
 
     def go_on(self, link: "Link", received: int) -> None:
         """Use this connection, and send again what the other end has not received."""
         self.acknowledged(received)
         self.link = link
+        self._owe_nothing()
+        link.write_all([kept if isinstance(kept, bytes) else encode(kept) for kept, _ in self._kept])
+
+    def _owe_nothing(self) -> None:
         self._owed_frames = self._owed_bytes = 0
-        link.write_all([*self._kept])
+        self._owes = False
 
     def _trim(self) -> None:
         while self._kept_bytes > self._kept_bytes_max:
-            self._drop()
+            self._drop(1)
 
-    def _drop(self) -> None:
-        self._kept_bytes -= len(self._kept.popleft())
-        self._base += 1
+    def _drop(self, frames: int) -> None:
+        """Forget the oldest frames."""
+        kept, size_bytes = self._kept, 0
+        for _ in range(frames):
+            size_bytes += kept.popleft()[1]
+        self._kept_bytes -= size_bytes
+        self._base += frames
 
 
 class Sessions:
@@ -191,14 +226,16 @@ class Sessions:
 
     # Frames
 
-    def send(self, sealed: bytes, peers: Iterable[ProcessId]) -> None:
+    def send(self, sealed: bytes, peers: Iterable[ProcessId], frame: Frame | None) -> None:
         """Keep a frame for each of these until `flush`."""
+        size_bytes = len(sealed)
+        kept = (sealed if frame is None or size_bytes < _LARGE_BYTES else frame), size_bytes
         for peer in peers:
             session = self.open.get(peer)
             if session is not None:
                 if not session.waiting:
                     self._dirty.append(session)
-                session.waiting.append(sealed)
+                session.send(sealed, kept)
 
     def flush(self) -> None:
         """Send what waits, and acknowledgments that are due."""

@@ -19,6 +19,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final
 
+from antiphon.core.effects import Frame
 from antiphon.errors import ProtocolViolation
 from antiphon.sockets.limits import Rate
 from antiphon.sockets.offenders import Offence, Offenders
@@ -81,6 +82,8 @@ class TcpMesh:
         self._full: set[Link] = set()
         """Full connections of members."""
         self._sessions = Sessions(self._connect_with, self._addresses.count)
+        self.flush = self._sessions.flush
+        """`Transport.flush`, without a call in between: it runs in every turn."""
         self._door = Door(lambda: Link(self, called=True), self._offenders)
         self._spreading = Rate(*_SPREAD)
         self._closing = False
@@ -117,13 +120,9 @@ class TcpMesh:
         session = self._sessions.open.get(peer)
         return None if session is None else session.number
 
-    def send(self, sealed: bytes, peers: Iterable[ProcessId]) -> None:
+    def send(self, sealed: bytes, peers: Iterable[ProcessId], frame: Frame | None = None) -> None:
         """A frame to a peer without a session is lost."""
-        self._sessions.send(sealed, peers)
-
-    def flush(self) -> None:
-        """One write for each connection."""
-        self._sessions.flush()
+        self._sessions.send(sealed, peers, frame)
 
     def set_members(self, members: frozenset[ProcessId]) -> None:
         """Apply backpressure only for these. A full connection of another process ends.

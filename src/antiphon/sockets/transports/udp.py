@@ -16,6 +16,7 @@ from typing import Final
 
 import msgspec
 
+from antiphon.core.effects import Frame
 from antiphon.errors import ConfigurationError, ProtocolViolation
 from antiphon.sockets.offenders import Offence, Offenders
 from antiphon.sockets.transports.challenges import Challenges
@@ -130,7 +131,7 @@ class UdpMesh:
         """Datagrams have no connections; a peer that we hear counts as connected, with number 0."""
         return 0 if peer in self._met else None
 
-    def send(self, sealed: bytes, peers: Iterable[ProcessId]) -> None:
+    def send(self, sealed: bytes, peers: Iterable[ProcessId], frame: Frame | None = None) -> None:  # noqa: ARG002
         """A frame to a peer that we do not hear is lost."""
         found = [contact for peer in peers if (contact := self._met.get(peer)) is not None]
         if self._forbidden:

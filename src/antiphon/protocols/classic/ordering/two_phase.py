@@ -80,7 +80,7 @@ class TwoPhase:
         """First phase: multicast it to all sites. Our own proposal does not travel."""
         self._sent += 1
         site = self._site
-        frame = DataFrame(site.group, site.me, self._sent, (payload,), label, request)
+        frame = DataFrame(site.group, site.me, self._sent, (payload,), label, request, stamp=self._floor())
         site.multicast(frame)
         if site.members:
             self._collections[self._sent] = _Collection(set(site.members))
@@ -97,7 +97,9 @@ class TwoPhase:
             collection.awaited &= self._site.members
             self._conclude(sequence, collection)
 
-    def settle(self) -> None:
+    def reach(self, now: int) -> None: ...
+
+    def settle(self, now: int) -> None:  # noqa: ARG002
         """Deliver from the top of the queue."""
         for frame in self._queue.take():
             self._site.deliver(frame)
@@ -174,5 +176,13 @@ class TwoPhase:
         message = MessageName(site.me, sequence)
         settled = min((self._known_at.get(peer, 0) for peer in site.peers), default=0)
         site.multicast(CommitFrame(site.group, site.me, message, collection.largest, settled))
+        self._concluded(collection.largest)
         if site.delivers:
             self._committed(message, collection.largest)
+
+    def _concluded(self, stamp: Stamp) -> None:
+        """A message of ours is committed."""
+
+    def _floor(self) -> Stamp | None:
+        """A time that travels with our next message: every site must propose one above it."""
+        return None

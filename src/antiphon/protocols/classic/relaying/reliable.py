@@ -4,7 +4,7 @@ So if the sender crashes half-way, either no live member has the message, or eve
 order and holds no message. It costs n² frames: that is the price of agreement without acknowledgments.
 """
 
-from antiphon.protocols.classic.frames import DataFrame, RelayFrame
+from antiphon.protocols.classic.frames import DataFrame, RelayFrame, Stamp
 from antiphon.protocols.classic.seen import Seen
 from antiphon.protocols.classic.site import Handlers, Site
 from antiphon.types import ProcessId
@@ -27,7 +27,7 @@ class Reliable:
         """multicast(R, m): tag the message and transmit it to all; our own copy does not travel."""
         self._sent += 1
         site = self._site
-        frame = DataFrame(site.group, site.me, self._sent, (payload,), label, request, self._context())
+        frame = DataFrame(site.group, site.me, self._sent, (payload,), label, request, self._context(), self._stamp())
         site.multicast(frame)
         if site.delivers:
             self._reliable(frame)
@@ -47,11 +47,17 @@ class Reliable:
     def lost(self) -> None:
         """No effect: a live member has what the lost process sent, and relays it, or no live member has it."""
 
-    def settle(self) -> None: ...
+    def reach(self, now: int) -> None: ...
+
+    def settle(self, now: int) -> None: ...
 
     def _context(self) -> tuple[DataFrame, ...]:
         """The messages that travel inside our next message."""
         return ()
+
+    def _stamp(self) -> Stamp | None:
+        """The stamp with which our next message leaves."""
+        return None
 
     def _arrived(self, frame: DataFrame, by: ProcessId) -> None:  # noqa: ARG002
         """A copy of a message arrived, from its sender or from a member that relays it."""

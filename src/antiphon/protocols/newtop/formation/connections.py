@@ -11,7 +11,7 @@ from typing import Final
 
 from antiphon.core.effects import Frame
 from antiphon.protocols.newtop.formation.proposals import EarlyProposals
-from antiphon.protocols.newtop.frames import BlockFrame, FormationFrame, InstallFrame, ProposeFrame
+from antiphon.protocols.newtop.frames import AskingFrame, BlockFrame, FormationFrame, InstallFrame, ProposeFrame
 from antiphon.types import GroupId, ProcessId, epoch_of, name_of
 
 _BROKEN_MAX: Final = 1024
@@ -41,11 +41,13 @@ class Connections:
         """By peer, the last incoming connection that broke."""
 
     def admits(self, frame: Frame, connection: int, /) -> bool:
-        """True if a frame from this connection is accepted. Frames of formations belong to no connection."""
+        """True if a frame from this connection is accepted. Formations and requests belong to no connection."""
         if type(frame) is not BlockFrame and isinstance(frame, FormationFrame):
             if isinstance(frame, InstallFrame):
                 self._note(frame.sender, frame.group, connection)
             return self._proposals is None or not self._proposals.postpone(frame, self._numbers)
+        if type(frame) is not BlockFrame and isinstance(frame, AskingFrame):
+            return True
         if name_of(frame.group) == frame.group:
             return connection == 0
         return self._incoming.get((frame.sender, frame.group)) == connection
@@ -66,7 +68,7 @@ class Connections:
 
     def is_bound(self, frame: Frame) -> bool:
         """Whether a frame belongs to the connection that its group uses."""
-        return not isinstance(frame, FormationFrame)
+        return not isinstance(frame, FormationFrame | AskingFrame)
 
     def connected(self, peer: ProcessId, connection: int) -> list[ProposeFrame]:
         """Frames to that peer use this connection; returns the proposals that waited for it."""

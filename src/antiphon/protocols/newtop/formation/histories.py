@@ -18,6 +18,7 @@ _FACTOR: Final = 0x2545F4914F6CDD1D
 _BLOCK: Final = 0x1B873593CC9E2D51
 _PLACE: Final = 0x27D4EB2F165667C5
 """Odd numbers that spread the bits of small ones."""
+_HALF: Final = 31
 
 
 class Histories:
@@ -27,9 +28,10 @@ class Histories:
     sequencer gives the number, also by its place among the author's messages: two sides may use a number twice.
     """
 
-    __slots__ = ("_digests", "on")
+    __slots__ = ("_digests", "_ordered", "on")
 
-    def __init__(self, *, on: bool) -> None:
+    def __init__(self, *, on: bool, ordered: bool = True) -> None:
+        self._ordered = ordered  # if members may deliver in different orders, their order does not count
         self.on = on
         """Whether the application's state follows from messages alone. If not, no digest is known."""
         self._digests: dict[GroupId, int] = {}
@@ -47,21 +49,34 @@ class Histories:
         number = frame.block * _BLOCK + _digest(frame.author)
         if frame.ordering is not None:
             number += frame.ordering.place * _PLACE
-        digests[frame.group] = (digests[frame.group] * _FACTOR + number) & _MASK
+        self._add(frame.group, number)
 
     def told(self, group: GroupId, place: int) -> None:
         """The state of a class; a member that has not received it continues with another digest."""
         if group in self._digests:
-            self._digests[group] = (self._digests[group] * _FACTOR + ~place) & _MASK
+            self._add(group, ~place)
 
     def digest(self, group: GroupId) -> int:
         """0 if it is not known."""
         found = self._digests.get(group)
         return 0 if found is None else found or 1
 
+    def _add(self, group: GroupId, number: int) -> None:
+        before = self._digests[group]
+        after = before * _FACTOR + number if self._ordered else before + _spread(number)
+        self._digests[group] = after & _MASK
+
     def forget(self, group: GroupId) -> None:
         """We are not in that group any more."""
         self._digests.pop(group, None)
+
+
+def _spread(number: int) -> int:
+    """Mix the bits, or sums of different messages would be equal."""
+    for factor in (_FACTOR, _PLACE):
+        number = (number & _MASK) * factor & _MASK
+        number ^= number >> _HALF
+    return number
 
 
 @lru_cache(maxsize=4096)

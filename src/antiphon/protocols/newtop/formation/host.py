@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from antiphon.core.clocks import BlockCounter
 from antiphon.core.effects import Refused
+from antiphon.core.services import GroupService
 from antiphon.protocols.newtop.bounds import Bounds
 from antiphon.protocols.newtop.frames import FormationFrame, InstallFrame
 from antiphon.types import GroupId, ProcessId
@@ -27,6 +28,9 @@ class FormationHost(Protocol):
     def transmit(self, frame: FormationFrame, to: ProcessId) -> None:
         """Transmit a frame to one process."""
 
+    def service(self, name: GroupId) -> GroupService:
+        """What the group of that name asks for."""
+
     def last_primary(self, name: GroupId) -> int:
         """The number of the last primary view of that name that our state comes from; 0: none."""
 
@@ -42,11 +46,14 @@ class FormationHost(Protocol):
     def votes(self, group: "NewtopGroup") -> bool:
         """Whether a vote on the view in force is under way."""
 
-    def reach(self, number: int, now: int) -> None:
-        """Send a null with this number in every group that has not reached it."""
+    def reach(self, group: "NewtopGroup | None", number: int, now: int) -> None:
+        """Send a null with this number, if it is not reached: in all groups that deliveries of this one wait for."""
 
-    def passed(self, number: int) -> bool:
-        """True if everything up to that number is delivered, and every view up to there installed."""
+    def passed(self, group: "NewtopGroup | None", number: int) -> bool:
+        """True if everything up to that number is delivered that must be before we leave this group for another one.
+
+        Every view up to there is installed.
+        """
 
     def go_over(self, frame: InstallFrame, now: int) -> "NewtopGroup":
         """Leave the group of that name, if we are in one, and enter the new one."""

@@ -45,7 +45,7 @@ class Leaves:
             number = self._host.counter.value
             self._stage.begin(Leave(group, number, until), number)
             group.gate.hold(Reason.STOPPED)
-            self._host.reach(number, now)
+            self._host.reach(group, number, now)
             group.leaving.wait_for(number, now)
             group.multicast(WantFrame(group.view.group, self._me, group.numbers.sent, number), now)
             return True
@@ -53,7 +53,7 @@ class Leaves:
 
     def go_on(self, leave: Leave, now: int) -> bool:
         """Check stability; True if everything is stable and we have left."""
-        if not self._host.passed(leave.number) or leave.group.progress.stable_block < leave.number:
+        if not self._host.passed(leave.group, leave.number) or leave.group.progress.stable_block < leave.number:
             return False
         self.go(name_of(leave.group.view.group), now, graceful=True)
         return True

@@ -6,6 +6,7 @@ from typing import Final
 
 from antiphon.core.clocks import BlockCounter
 from antiphon.core.effects import Left, Reach, Refused
+from antiphon.core.services import GroupService
 from antiphon.protocols.newtop.alarms import Alarms
 from antiphon.protocols.newtop.answers import Answers
 from antiphon.protocols.newtop.bounds import Bounds
@@ -17,7 +18,7 @@ from antiphon.protocols.newtop.frames import BlockFrame, FormationFrame, Install
 from antiphon.protocols.newtop.group import NewtopGroup
 from antiphon.protocols.newtop.groups import Groups
 from antiphon.protocols.newtop.membership.cuts import Cuts
-from antiphon.protocols.newtop.ordering.contract import FormingOrder
+from antiphon.protocols.newtop.ordering.contract import Order
 from antiphon.protocols.newtop.primary.rounds import Primaries
 from antiphon.protocols.newtop.voice import Post
 from antiphon.types import GroupId, ProcessId, View, formed_view, name_of
@@ -58,7 +59,7 @@ class Passage:
         me: ProcessId,
         counter: BlockCounter,
         groups: Groups,
-        order: FormingOrder,
+        order: Order,
         cuts: Cuts,
         answers: Answers,
         alarms: Alarms,
@@ -99,6 +100,10 @@ class Passage:
         """An effect without a place in the order of deliveries."""
         self._post.early.append(effect)
 
+    def service(self, name: GroupId) -> GroupService:
+        """What the group of that name asks for."""
+        return self._groups.services.of(name)
+
     def last_primary(self, name: GroupId) -> int:
         """The number of the last primary view of that name that our state comes from; 0: none."""
         return self._primaries.held(name)
@@ -121,15 +126,18 @@ class Passage:
         """Whether a vote on the view in force is under way."""
         return self._primaries.votes(group)
 
-    def reach(self, number: int, now: int) -> None:
-        """Send a null with this number in every group that has not reached it."""
-        for group in self._groups.by_id.values():
-            if group.discipline.largest < number:
-                group.discipline.reach(number, now)
+    def reach(self, group: NewtopGroup | None, number: int, now: int) -> None:
+        """Send a null with this number, if it is not reached: in all groups that deliveries of this one wait for."""
+        if self._order.crosses:
+            for each in self._groups.by_id.values():
+                if each.discipline.largest < number:
+                    each.discipline.reach(number, now)
+        elif group is not None:
+            group.discipline.reach(number, now)  # an answer that we owe may be due much later
 
-    def passed(self, number: int) -> bool:
-        """True if everything up to that number is delivered, and every view up to there installed."""
-        return self._order.passed(number) and self._cuts.upto > number
+    def passed(self, group: NewtopGroup | None, number: int) -> bool:
+        """True if everything up to that number is delivered that must be, and every view up to there installed."""
+        return self._order.drained(group, number) and self._cuts.upto > number
 
     def stir(self) -> None:
         """Something may follow in any group."""
@@ -156,7 +164,7 @@ class Passage:
         self._primaries.merged(name, transfer.held)
         self._histories.begin(view.group)
         self._groups.enter(group)
-        self._order.opened(group)
+        self._order.opened(group, now)
         group.suspector.rest(group, now)
         self._post.early.append(Reach(view))
         self._cuts.add(frame.base, view.group, None)

@@ -149,9 +149,10 @@ class Steps:
 
     def go_on(self, formation: Formation, now: int) -> bool:
         """Something may have been delivered; True if that ends the flush."""
-        if formation.base is None or formation.ready is not None or not self._host.passed(formation.base):
+        if formation.base is None or formation.ready is not None:
             return False
-        return self._get_ready(formation, now)
+        predecessor = self._host.current(name_of(formation.group))
+        return self._host.passed(predecessor, formation.base) and self._get_ready(formation, now)
 
     def _get_ready(self, formation: Formation, now: int) -> bool:
         """All up to the base is delivered. No view of the predecessor follows before the outcome is known (E-57)."""
@@ -390,7 +391,7 @@ class Steps:
         if group is not None:
             group.stop_at(base)
         self._host.counter.witness(base)
-        self._host.reach(base, now)
+        self._host.reach(group, base, now)
         self._host.stir()
 
     def _install(self, frame: InstallFrame, now: int) -> None:

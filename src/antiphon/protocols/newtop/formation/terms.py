@@ -6,7 +6,6 @@ both ends learn the names of the settings and both values (docs/spec/newtop.md 1
 """
 
 from itertools import chain
-from typing import Final
 
 from antiphon.core.effects import Difference, Refused
 from antiphon.protocols.newtop.formation.acquaintances import Acquaintances
@@ -16,13 +15,11 @@ from antiphon.protocols.newtop.frames import ProbeFrame, ProposeFrame, RefuseFra
 from antiphon.protocols.newtop.settings import NewtopSettings, Values
 from antiphon.types import GroupId, ProcessId, name_of
 
-_SEQUENCED: Final = "sequenced"
-
 
 class Terms:
     """The settings of one process. Invariant: without values, none are sent and none differ."""
 
-    __slots__ = ("_acquaintances", "_asymmetric", "_host", "_intentions", "_me", "_values")
+    __slots__ = ("_acquaintances", "_host", "_intentions", "_me", "_values")
 
     def __init__(
         self,
@@ -34,16 +31,13 @@ class Terms:
     ) -> None:
         self._me = me
         self._values = settings.agreed
-        self._asymmetric = settings.asymmetric
         self._host = host
         self._intentions = intentions
         self._acquaintances = acquaintances
 
     def of(self, name: GroupId) -> Values:
-        """The values for frames about that group; whether it has a sequencer is a setting of each group."""
-        if not self._values:
-            return ()
-        return tuple(sorted((*self._values, (_SEQUENCED, "yes" if name in self._asymmetric else "no"))))
+        """The values for frames about that group; each group has a service of its own."""
+        return tuple(sorted((*self._values, *self._host.service(name).values))) if self._values else ()
 
     def refuses(self, frame: ProbeFrame | ProposeFrame) -> bool:
         """Compare the settings of the sender with ours. If they differ, both ends are told."""

@@ -20,6 +20,7 @@ from antiphon.protocols.newtop.frames import (
     SuspectFrame,
     Suspicion,
 )
+from antiphon.protocols.newtop.gate import Reason
 from antiphon.protocols.newtop.settings import NewtopSettings
 from antiphon.types import ProcessId
 
@@ -163,6 +164,7 @@ class Agreement:
         last = group.reached(process)
         self.suspicions[process] = last
         self._suspected[process] = _Suspected(now, reason, group.suspector.silent_ns(group.roster.ranks[process], now))
+        self._halt()
         self._vote(self._me, (process, last), now)
         group.numbers.counter.witness(last)  # so that our remove is numbered above it (E-26j)
         self._tell(SuspectFrame(group.view.group, self._me, group.numbers.sent, process, last), now)
@@ -346,6 +348,7 @@ class Agreement:
         group = self._group
         last = self.suspicions.pop(process)
         del self._suspected[process]
+        self._halt()
         self._sure.discard(process)
         self._withdraw(self._me, process, last)
         group.suspector.pardon(group.roster.ranks[process], now)
@@ -377,6 +380,7 @@ class Agreement:
         self._tell(ConfirmedFrame(group.view.group, self._me, group.numbers.sent, failed), now)
         group.voice.early.append(Confirmed(group.view.group, failed, members))
         self._callbacks.confirmed(group, Detection(failed, left, now), now)
+        self._halt()  # from now on senders wait for the view
 
     # Parts
 
@@ -387,6 +391,10 @@ class Agreement:
         messages = group.discipline.stored(process, last)
         self._tell(RefuteFrame(group.view.group, self._me, group.numbers.sent, process, last, messages), now)
         self._forget(pair)
+
+    def _halt(self) -> None:
+        """In halted mode senders wait while a member is suspected."""
+        self._group.gate.hold(Reason.MEMBER_SUSPECTED, closed=self._group.change.halts and bool(self.suspicions))
 
     def _hold(self, frame: Frame) -> None:
         """Hold a frame of a suspected member. Of consecutive announcements only the last matters."""

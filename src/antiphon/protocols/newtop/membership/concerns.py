@@ -114,9 +114,17 @@ class Concerns:
         effects += [Concern(name, *each, over=True) for each in self._open if each not in found]
         effects += [Concern(name, *each) for each in found if each not in self._open]
         self._open = found
-        if self._exclude_ns and not self.evicted and self._idle_ns(group, now) >= self._exclude_ns:
+        if self._exclude_ns and not self.evicted:
+            self._evict(group, now, effects)
+
+    def _evict(self, group: "NewtopGroup", now: int, effects: list[Effect]) -> None:
+        """Leave for our application if it has read nothing, or accepted no view, for too long."""
+        since = group.change.unaccepted_since()
+        waits = {"stalled": self._idle_ns(group, now), "unaccepted": 0 if since is None else now - since}
+        reason = max(waits, key=waits.__getitem__)
+        if waits[reason] >= self._exclude_ns:
             self.evicted = True
-            effects.append(Evicted(name, "stalled", now - self._progress[1]))
+            effects.append(Evicted(group.view.group, reason, waits[reason]))
 
     def _lingering(self, group: "NewtopGroup", now: int) -> dict[tuple[ProcessId, ConcernReason], int]:
         """A repeated lag counts as one: it is over when no check has found it for a while."""
@@ -139,6 +147,9 @@ class Concerns:
                     yield process, "relayed"
                 if group.deaf_since(process) is not None or self._times(self._accusers, process, now) >= _REPEATED:
                     yield process, "deaf"
+        for process, since in group.change.awaited(group.view).items():
+            if since + self._limit_ns <= now:
+                yield process, "unaccepted"
         if group.gate.blocked and group.gate.blocked_at + self._limit_ns <= now:
             yield self._blocker(group), "blocking"
 

@@ -4,15 +4,17 @@ from typing import TYPE_CHECKING
 
 from antiphon.core.effects import Effect, InstallView, Transitional
 from antiphon.protocols.newtop.answers import Answers
+from antiphon.protocols.newtop.asking.asking import Asking
 from antiphon.protocols.newtop.formation.held_back import HeldBack
 from antiphon.protocols.newtop.formation.states import States
+from antiphon.protocols.newtop.frames import Notice
 from antiphon.protocols.newtop.group import NewtopGroup
 from antiphon.protocols.newtop.groups import Groups
 from antiphon.protocols.newtop.membership.agreement import Detection
 from antiphon.protocols.newtop.membership.cuts import Cut, Cuts
 from antiphon.protocols.newtop.ordering.contract import Order
 from antiphon.protocols.newtop.primary.rounds import Primaries
-from antiphon.types import name_of, shrunk_view
+from antiphon.types import ProcessId, name_of, shrunk_view
 
 if TYPE_CHECKING:
     from antiphon.protocols.newtop.formation.formation import Formations
@@ -32,6 +34,7 @@ class ViewInstaller:
         "_order",
         "_rules",
         "_states",
+        "asking",
         "primaries",
     )
 
@@ -46,6 +49,7 @@ class ViewInstaller:
         rules: "Rules",
         formations: "Formations | None",
         primaries: Primaries,
+        asking: Asking,
         early: list[Effect],
     ) -> None:
         self._groups = groups
@@ -58,6 +62,8 @@ class ViewInstaller:
         self._formations = formations
         self.primaries = primaries
         """The rounds of voting start again in each view."""
+        self.asking = asking
+        """Requests do not wait for members that are gone."""
         self._early = early
 
     def confirmed(self, group: NewtopGroup, detection: Detection, now: int) -> None:
@@ -69,8 +75,8 @@ class ViewInstaller:
         group.exclude(detection, order.failed(group, detection) if group.change.discards else ())
         group.mark()
         notice, number = group.discipline.confirmed(detection, order.cut_after)
-        if notice is not None:
-            group.outgoing.tell(notice)
+        if notice is not None and (group.awaits_state or not self._withholds(group, notice, now)):
+            group.outgoing.tell(notice)  # an application that has no state yet cannot read what it should accept
         if number is None:
             return
         group.numbers.counter.witness(number)
@@ -81,6 +87,14 @@ class ViewInstaller:
             self._answers.want(number)  # in all groups, or a silent one delays the view
         if notice is None:
             self._cuts.add(number, name, detection)
+
+    def _withholds(self, group: NewtopGroup, notice: Notice, now: int) -> bool:
+        return group.change.withholds(notice, frozenset(_remaining(group)), now)
+
+    def accept(self, group: NewtopGroup, members: frozenset[ProcessId]) -> None:
+        """The application accepts the view of these members: its notices may leave (9.6)."""
+        group.outgoing.tell(*group.change.accepted(members))
+        self._groups.stir(group)
 
     def change(self, now: int, effects: list[Effect]) -> bool:
         """Install due views, by number or because all have flushed; True if this may have consequences."""
@@ -94,7 +108,7 @@ class ViewInstaller:
         for group in self._groups.by_id.values():
             if group.change.open and group.change.kind == "flush":
                 complete = group.change.complete(group.view, frozenset(group.agreement.failed))
-                if complete and self._order.settled(group):
+                if complete and self._order.settled(group) and not self._reported(group):
                     self._groups.stir(group)
                     self.install(group, complete, now, effects)
                     changed = True
@@ -110,15 +124,16 @@ class ViewInstaller:
         group.install(view)
         group.holdings.drop(self._order.installed(group, [process for process, _ in failed]))
         left = tuple(left for detection in detections for left in detection.left)
-        waited = group.transfer is not None and group.transfer.waits
+        waited = group.awaits_state
         signature = self._rules.signature and self._rules.signature(view)
-        self._held_back.put(InstallView(view, left, signature), effects)
+        self._show(InstallView(view, left, signature), effects)
         self._states.installed(group, view, waited, effects)  # the application reads it when it has the state
         group.installed(now)
         for process, _ in failed:
             if process in group.leaving.passed_on:
                 self.primaries.left(name_of(view.group), process)
         self.primaries.entered(group)
+        self.asking.entered(view, now)
 
     def _pass(self, cut: Cut, now: int, effects: list[Effect]) -> None:
         """Everything up to the cut is delivered."""
@@ -136,11 +151,15 @@ class ViewInstaller:
         formations = self._formations
         return formations is not None and (cut.number > formations.stage.limit or formations.settled_group == cut.group)
 
+    def _reported(self, group: NewtopGroup) -> bool:
+        """True if the view of that group must not change: a formation knows it from us (11.1 step 3)."""
+        return self._formations is not None and self._formations.settled_group == group.view.group
+
     def _install_first(self, group: NewtopGroup, now: int, effects: list[Effect]) -> None:
         """Install the first view of a formed group; members with a state take it here."""
         transfer = group.transfer
         assert transfer is not None
-        self._held_back.put(InstallView(group.view, snapshot=transfer.wanted), effects)
+        self._show(InstallView(group.view, snapshot=transfer.wanted), effects)
         if group.agreement.failed:
             self._held_back.put(_transitional(group), effects)
         group.await_application()
@@ -148,9 +167,18 @@ class ViewInstaller:
         if transfer.over:
             group.end_transfer()
         self.primaries.entered(group)
+        self.asking.entered(group.view, now)
+
+    def _show(self, effect: InstallView, effects: list[Effect]) -> None:
+        """The application gets a view, perhaps later."""
+        if self._held_back.put(effect, effects):
+            self.asking.shown(effect, effects)
 
 
 def _transitional(group: NewtopGroup) -> Transitional:
     """The members that deliveries are valid for from here on."""
-    remaining = [member for member in group.view.members if member not in group.agreement.failed]
-    return Transitional(group.view.group, tuple(remaining))
+    return Transitional(group.view.group, _remaining(group))
+
+
+def _remaining(group: NewtopGroup) -> tuple[ProcessId, ...]:
+    return tuple(member for member in group.view.members if member not in group.agreement.failed)

@@ -1,9 +1,10 @@
-"""From a detection to the view without it: five ways, each the same at all survivors (newtop.md 9.6, 9.8, 11.3).
+"""From a detection to the view without it: six ways, each the same at all survivors (newtop.md 9.6, 9.8, 11.3).
 
     cut      total, causal-slow   between two numbers of the order over all groups; nothing is sent, no sender waits
     remove   total                where the first notice about the detection is delivered (Macedo94 §6.3.2 ix)
     closed   total                where the last one is delivered; senders wait: original virtual synchrony (§6.4)
-    flush    other causal orders  when all notices have arrived and all before them is delivered; senders wait
+    halted   total                the same; senders wait from the first suspicion on, as in Schiper93c (§6.4)
+    flush    all other orders     when all notices have arrived and all before them is delivered; senders wait
     view     asymmetric groups    where the sequencer says; if it has failed, at a cut after its last number
 
 All have the same interface; `ViewChange` answers the questions that do not concern a subclass.
@@ -27,6 +28,8 @@ class ViewChange:
     """The kind of notices that members send each other, if they do."""
     holds_senders: ClassVar[bool] = False
     """True if applications wait from the agreement to the view."""
+    halts: ClassVar[bool] = False
+    """True if they wait from a suspicion on, until it is refuted or leads to a view."""
     closes: ClassVar[bool] = False
     """True if a message is delivered only in the view in which it was sent."""
 
@@ -41,6 +44,22 @@ class ViewChange:
         """Add a detection; returns the notice to send by a numbered message."""
         self.open.append(detection)
         return None if self.kind is None else Notice(self.kind, detection.failed)
+
+    def withholds(self, notice: Notice, remaining: frozenset[ProcessId], now: int) -> bool:  # noqa: ARG002
+        """True if the notice must wait until the application accepts the view of the remaining members."""
+        return False
+
+    def accepted(self, members: frozenset[ProcessId]) -> list[Notice]:  # noqa: ARG002
+        """The application accepts the view of these members: returns the notices that waited for it."""
+        return []
+
+    def unaccepted_since(self) -> int | None:
+        """Since when our own application has not accepted a view; None: it need not, or has."""
+        return None
+
+    def awaited(self, view: View) -> dict[ProcessId, int]:  # noqa: ARG002
+        """The members whose application has not accepted the next view, and since when."""
+        return {}
 
     def delivered(self, frame: BlockFrame, view: View) -> list[Detection]:  # noqa: ARG002
         """A notice is delivered: returns the detections to install there, in one view."""
@@ -124,8 +143,14 @@ class ClosedChange(RemoveChange):
             self._removes.pop(detection.failed, None)
 
 
+class HaltedChange(ClosedChange):
+    """The same view at the same place. Only the pause of senders is longer."""
+
+    halts = True
+
+
 class FlushChange(ViewChange):
-    """Fast and Relative order have no common number to cut at: each sender marks its line by a flush (9.8 rule 3)."""
+    """Other orders have no common number to cut at: each sender marks its line by a flush (9.8 rule 3)."""
 
     kind = "flush"
     holds_senders = True

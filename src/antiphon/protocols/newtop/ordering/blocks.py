@@ -24,9 +24,10 @@ class TotalOrder:
     (block, sender) is unique among data: a process numbers its data messages of all groups from one counter.
     """
 
+    total: ClassVar[bool] = True
     crosses: ClassVar[bool] = True
+    lazy: ClassVar[bool] = False
     stamps: ClassVar[bool] = False
-    forms: ClassVar[bool] = True
     cut_after: ClassVar[int | None] = 0
     _ahead: ClassVar[int] = 0
     """How far beyond the largest complete block a message may be delivered."""
@@ -43,7 +44,7 @@ class TotalOrder:
         counters = (group.numbers.counter for group in self._groups.values())
         self._counter = next(counters, BlockCounter())  # one for all groups
 
-    def opened(self, group: NewtopGroup) -> None:  # noqa: ARG002
+    def opened(self, group: NewtopGroup, now: int) -> None:  # noqa: ARG002
         """Deliveries also wait for this group."""
         self._begin()
 
@@ -54,6 +55,10 @@ class TotalOrder:
         self._columns = [column for column in self._columns if column is not group.discipline.horizon]
         self._only_column = self._columns[0] if len(self._columns) == 1 else None
         return dropped
+
+    def drained(self, group: NewtopGroup | None, number: int) -> bool:  # noqa: ARG002
+        """One order over all groups: nothing up to that number may be missing in any of them."""
+        return self.passed(number)
 
     @property
     def highest(self) -> int:
@@ -133,17 +138,31 @@ class SafeOrder(TotalOrder):
     """Total order that delivers nothing before it is stable, in the groups that ask for it (newtop.md 14, rule 1).
 
     The order stays one over all groups: an unstable message delays all larger ones, in every group, and the cuts.
+    While no group asks for it, this is total order, and costs no more.
     """
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._is_asked_for = any(group.progress.safe for group in self._groups.values())
+
+    def closed(self, group: NewtopGroup) -> list[BlockFrame]:
+        """Deliveries no longer wait for this group."""
+        others = (each for each in self._groups.values() if each is not group)
+        self._is_asked_for = any(other.progress.safe for other in others)
+        return super().closed(group)
 
     def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:
         """Others deliver it only after our acknowledgment, so its receipt is news (rule 2)."""
-        group.news.await_word(frame.block)
+        if self._is_asked_for:
+            group.news.await_word(frame.block)
         return super().received(group, frame, now)
 
     sent = received
 
     def take(self, upto: int) -> list[BlockFrame]:
         """All frames before the first one that a member may lack."""
+        if not self._is_asked_for:
+            return super().take(upto)
         ready: list[BlockFrame] = []
         limit = min(upto, self._complete_everywhere())
         while self._blocks and self._blocks[0] <= limit:
@@ -170,6 +189,6 @@ class SafeOrder(TotalOrder):
 class SlowOrder(TotalOrder):
     """Causal order with only a number as stamp: every possible predecessor of m has a smaller number (CO1, CO2)."""
 
-    forms: ClassVar[bool] = False
+    total: ClassVar[bool] = False
     cut_after: ClassVar[int | None] = 1
     _ahead: ClassVar[int] = 1

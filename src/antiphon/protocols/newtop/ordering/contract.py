@@ -16,14 +16,17 @@ class Order(Protocol):
     It sees data frames only, in the order of their streams: nulls never touch it (E-12).
     """
 
+    total: ClassVar[bool]
+    """True if all members deliver in the same order."""
+
     crosses: ClassVar[bool]
     """True if a number in one group must be answered in all others (rule CA4): delivery waits for all of them."""
 
+    lazy: ClassVar[bool]
+    """True if no delivery waits for a number: answers to numbers may wait."""
+
     stamps: ClassVar[bool]
     """True if a message needs more than its number."""
-
-    forms: ClassVar[bool]
-    """True if groups may be joined and left during a run."""
 
     cut_after: ClassVar[int | None]
     """Views change this far after the last common number of the failed members. None: not by numbers."""
@@ -60,16 +63,27 @@ class Order(Protocol):
     def installed(self, group: NewtopGroup, removed: Sequence[ProcessId]) -> list[BlockFrame]:
         """The view has changed: returns undelivered frames of removed members, and releases frames that waited."""
 
+    # Groups that come and go (docs/spec/newtop.md 11)
 
-class FormingOrder(Order, Protocol):
-    """An order over groups that come and go (docs/spec/newtop.md 11)."""
-
-    def opened(self, group: NewtopGroup) -> None:
+    def opened(self, group: NewtopGroup, now: int) -> None:
         """We have joined a group: deliveries also wait for it."""
 
     def closed(self, group: NewtopGroup) -> list[BlockFrame]:
         """We have left a group: nothing of it is delivered any more; returns the waiting frames."""
 
+    def drained(self, group: NewtopGroup | None, number: int) -> bool:
+        """True if everything up to that number is delivered that must be, before we leave this group for another one.
+
+        None: we come from no group of that name.
+        """
+
     @property
     def highest(self) -> int:
         """The largest waiting number, or 0."""
+
+
+def require_consistent(settings: NewtopSettings, order: Order) -> None:
+    """Our own mistakes: such settings do not go with this order."""
+    assert not settings.block_numbered or not settings.suspect_after_ns or order.cut_after is not None, (
+        "a flush is in no window, so blocks cannot be counted"
+    )

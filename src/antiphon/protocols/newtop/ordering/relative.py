@@ -13,6 +13,7 @@ from antiphon.core.vectors import BEYOND
 from antiphon.protocols.newtop.frames import BlockFrame, RelativeStamp
 from antiphon.protocols.newtop.group import NewtopGroup
 from antiphon.protocols.newtop.membership.agreement import Detection
+from antiphon.protocols.newtop.ordering.namesakes import Namesakes, age
 from antiphon.protocols.newtop.settings import NewtopSettings
 from antiphon.types import GroupId, ProcessId
 
@@ -20,20 +21,62 @@ from antiphon.types import GroupId, ProcessId
 class RelativeOrder:
     """LDV per group, GBN over groups."""
 
+    total: ClassVar[bool] = False
     crosses: ClassVar[bool] = False
+    lazy: ClassVar[bool] = False
     stamps: ClassVar[bool] = True
-    forms: ClassVar[bool] = False
     cut_after: ClassVar[int | None] = None
 
     def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None:  # noqa: ARG002
         self._groups = groups
-        self._delivered = {name: [0] * len(group.roster.columns) for name, group in groups.items()}  # LDV, by rank
-        self._limits = {name: [BEYOND] * len(group.roster.columns) for name, group in groups.items()}
+        self._delivered: dict[GroupId, list[int]] = {}  # LDV, by rank
+        self._limits: dict[GroupId, list[int]] = {}
         """By rank, the last deliverable number of a failed member."""
         self._blocks: dict[GroupId, int] = {}  # GBN
+        self._namesakes = Namesakes(dict.fromkeys(groups, 0))
         self._ready: list[BlockFrame] = []
         self._held: dict[tuple[GroupId, ProcessId], deque[BlockFrame]] = {}  # by stream: only the first is deliverable
-        self._undelivered = {name: Pending() for name in groups}  # of waiting frames, by group
+        self._undelivered: dict[GroupId, Pending] = {}  # of waiting frames, by group
+        for group in groups.values():
+            self._begin(group)
+
+    def _begin(self, group: NewtopGroup) -> None:
+        name, size = group.view.group, len(group.roster.columns)
+        self._delivered[name], self._limits[name], self._undelivered[name] = [0] * size, [BEYOND] * size, Pending()
+
+    def opened(self, group: NewtopGroup, now: int) -> None:
+        """Stamps name the group from now on, even if nothing was sent in it: older groups of its name are forgotten."""
+        self._begin(group)
+        self._blocks[group.view.group] = 0
+        if self._namesakes.opened(group):
+            self._forget_stale()
+        for stream in self._held.values():
+            for frame in stream:
+                for name, block in self._named(frame):
+                    self._groups[name].numbers.expect(block, now)
+
+    def closed(self, group: NewtopGroup) -> list[BlockFrame]:
+        """Frames of other groups no longer wait for this one."""
+        name = group.view.group
+        dropped = [frame for key in [*self._held] if key[0] == name for frame in self._held.pop(key)]
+        dropped += [frame for frame in self._ready if frame.group == name]
+        self._ready = [frame for frame in self._ready if frame.group != name]
+        del self._delivered[name], self._limits[name], self._undelivered[name]
+        if self._namesakes.closed(group):
+            self._forget_stale()
+        return dropped
+
+    def drained(self, group: NewtopGroup | None, number: int) -> bool:
+        """Only its own messages count: what they wait for in other groups has smaller numbers."""
+        if group is None:
+            return True
+        own = any(frame.group == group.view.group and frame.block <= number for frame in self._ready)
+        return not own and self._passed(group.view.group, number)
+
+    @property
+    def highest(self) -> int:
+        """The largest waiting number."""
+        return max((frame.block for stream in (self._ready, *self._held.values()) for frame in stream), default=0)
 
     def fits(self, group: NewtopGroup, frame: BlockFrame) -> bool:
         """The stamp has a number for each member."""
@@ -53,17 +96,21 @@ class RelativeOrder:
         """Keep it; blocks that it names in our other groups must complete, even if only we know them (E-63)."""
         self._held.setdefault((frame.group, frame.sender), deque()).append(frame)
         self._undelivered[frame.group].add(frame.block)
-        named = [(name, block) for name, block in _stamp(frame).blocks if name in self._groups and name != frame.group]
-        return [name for name, block in named if self._groups[name].numbers.expect(block, now)]
+        if not self._namesakes.on:
+            self._namesakes.look(name for name, _ in _stamp(frame).blocks)
+        return [name for name, block in self._named(frame) if self._groups[name].numbers.expect(block, now)]
 
-    def take(self, upto: int) -> list[BlockFrame]:  # noqa: ARG002
+    def take(self, upto: int) -> list[BlockFrame]:
         """Deliver until nothing changes."""
         taken, self._ready = self._ready, []
+        if taken and taken[-1].block > upto:
+            self._ready = [frame for frame in taken if frame.block > upto]
+            taken = [frame for frame in taken if frame.block <= upto]
         moved = bool(self._held)
         while moved:
             moved = False
             for stream in self._held.values():
-                while stream and self._may_go(stream[0]):
+                while stream and stream[0].block <= upto and self._may_go(stream[0]):
                     taken.append(stream.popleft())
                     self._deliver(taken[-1])
                     moved = True
@@ -87,6 +134,8 @@ class RelativeOrder:
 
     def settled(self, group: NewtopGroup) -> bool:
         """True if only frames of a later view wait."""
+        if any(frame.group == group.view.group for frame in self._ready):
+            return False  # a formation holds our own message back
         streams = [stream for (name, _), stream in self._held.items() if name == group.view.group]
         return all(not stream or group.change.holds(stream[0]) for stream in streams)
 
@@ -112,9 +161,27 @@ class RelativeOrder:
             min(told, limit) > reached for told, reached, limit in zip(stamp.delivered, delivered, limits, strict=True)
         ):
             return False  # CO1: `m.ldv <= LDV`, not the reverse (E-11); of failed members, up to their last number
-        return all(
-            self._passed(name, block) for name, block in stamp.blocks if name in self._groups and name != frame.group
-        )
+        return all(self._passed(name, block) for name, block in self._named(frame))
+
+    def _named(self, frame: BlockFrame) -> list[tuple[GroupId, int]]:
+        """The blocks of our other groups that come before a frame.
+
+        If its sender knows another group of that name, it may have forgotten ours: then all smaller numbers count.
+        """
+        blocks, groups = _stamp(frame).blocks, self._groups
+        named = [(name, block) for name, block in blocks if name in groups and name != frame.group]
+        if not self._namesakes.on:
+            return named
+        precise = {frame.group, *(name for name, _ in named)}
+        for name, block in blocks:
+            own = None if name in groups else self._namesakes.own(name)
+            if own is None or own in precise:
+                continue
+            if age(name) > age(own):
+                named.append((own, frame.block - 1))
+            elif block > self._namesakes.base(own):
+                named.append((own, block))
+        return named
 
     def _passed(self, name: GroupId, block: int) -> bool:
         """CO2: that block is complete, and everything of that group up to it is delivered, not just its row (E-15)."""
@@ -133,8 +200,17 @@ class RelativeOrder:
 
     def _reach(self, name: GroupId, block: int) -> None:
         """Raise by maximum: a message with a smaller number may be delivered later (E-15)."""
-        if block > self._blocks.get(name, 0):
+        namesakes = self._namesakes
+        if name not in namesakes.kept and namesakes.note(name):
+            self._forget_stale()
+        own = namesakes.own(name) if namesakes.on else None
+        if own is not None and own != name and block > max(namesakes.base(own), self._blocks.get(own, 0)):
+            self._blocks[own] = block  # a member that has sent this in another group is not in ours (11.6 rule 5)
+        if block > self._blocks.get(name, -1) and name in namesakes.kept:
             self._blocks[name] = block
+
+    def _forget_stale(self) -> None:
+        self._blocks = {name: block for name, block in self._blocks.items() if name in self._namesakes.kept}
 
 
 def _stamp(frame: BlockFrame) -> RelativeStamp:

@@ -61,7 +61,7 @@ def draw_symmetric_changes(
     scenario = replace(
         scenario,
         duration=Duration(80_000 * MS),
-        options=replace(scenario.options, merge_every=Duration(merge_every)),
+        options=replace(scenario.options, merge_every=Duration(merge_every), compression=False),
         group=tuple(replace(group, state_bytes=_state_bytes(chance, options_of(scenario))) for group in scenario.group),
     )
     if chance.random() < FORMED:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 from antiphon.protocols.newtop.options import WINDOW_MIN, NewtopOptions
+from antiphon.protocols.newtop.settings import Service
 from antiphon.scenario.draws import MS, draw_hosts
 from antiphon.scenario.model import (
     Crash,
@@ -36,7 +37,6 @@ from antiphon.scenario.model import (
 from antiphon.scenario.shapes import Groups, fork, pair, placed, ring, scattered, triangle
 from antiphon.scenario.units import Duration
 
-Service = Literal["total", "total-safe", "causal-slow", "causal-fast", "causal-relative", "causal-vector"]
 SERVICES: Final[Mapping[Service, int]] = {
     "total": 50,
     "causal-slow": 14,

@@ -399,6 +399,7 @@ class Asymmetric:
     def _next_submission(self) -> SubmitFrame:
         """The next part of our state, if it is being sent, or the next messages of our application."""
         roster, outgoing, submissions = self._roster, self._outgoing, self._origin.submissions
+        ask = outgoing.next_ask
         _, state, (label, payloads, more) = outgoing.take(submissions.room_bytes)
         if state is not None:
             self._group.weigh_state()
@@ -408,7 +409,7 @@ class Asymmetric:
         place, number = submissions.count(payloads), self._numbers.counter.advance()  # rule CA1
         return SubmitFrame(
             roster.view.group, roster.me, number, place, self._progress.stable, payloads, label, more,
-            roster.excluded, state,
+            roster.excluded, state, ask,
         )  # fmt: skip
 
     def _number(self, submission: SubmitFrame, block: int, order: "Order", now: int, effects: list[Effect]) -> int:
@@ -416,7 +417,11 @@ class Asymmetric:
         stable = max(submission.stable, self._progress.stable)
         frame = self._ordered(block, Ordering(submission.sender, submission.place, stable))
         frame = frame._replace(
-            payloads=submission.payloads, label=submission.label, more=submission.more, state=submission.state
+            payloads=submission.payloads,
+            label=submission.label,
+            more=submission.more,
+            state=submission.state,
+            ask=submission.ask,
         )
         order.sent(self._group, self._leave(frame, now, effects), now)
         return frame.block

@@ -72,8 +72,8 @@ def whole_messages(frames: Iterable[BlockFrame | SubmitFrame], pieces: list[byte
         if frame.more or pieces:
             pieces = [*pieces, *frame.payloads]
             if not frame.more:
-                found.append((b"".join(pieces), frame.label))
+                found.append((b"".join(pieces), frame.label, frame.ask))
                 pieces = []
         else:
-            found += [(payload, frame.label + place) for place, payload in enumerate(frame.payloads)]
+            found += [(payload, label, frame.ask) for label, payload in enumerate(frame.payloads, start=frame.label)]
     return found

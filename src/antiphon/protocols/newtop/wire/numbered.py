@@ -6,10 +6,11 @@
     kind 3, status:    last and settled sequence number
     kind 4, ack:       a sequence number
     kind 5, request:   origin, count, sequence numbers
-    kind 6, repair:    count, each with a kind byte and a length: bodies of kinds 1, 2, 7, 8, 9, 14, 15 and 48
+    kind 6, repair:    count, each with a kind byte and a length: bodies of kinds 1, 2, 7, 8, 9, 11, 14, 15 and 48
     kind 7, suspect:   block, last block of the suspect, sequence, suspect
-    kind 8, refute:    as kind 7, then, as in a repair, bodies of kinds 1, 48
+    kind 8, refute:    as kind 7, then, as in a repair, bodies of kinds 1, 11, 48
     kind 9, confirmed: block, sequence, suspicions
+    kinds 11, 12, 13, 61: requests and answers, see `asking.py`
     kind 14, leaving:  block, sequence, [passes its vote on]
     kind 15, want:     block, number wanted, sequence
     kinds 24 to 31:    formation of groups, see `formation.py`
@@ -37,7 +38,7 @@ from antiphon.protocols.newtop.frames import (
     SubmitFrame,
     SuspectFrame,
 )
-from antiphon.protocols.newtop.wire import control, formation
+from antiphon.protocols.newtop.wire import asking, control, formation
 from antiphon.protocols.newtop.wire.failures import (
     encode_mark,
     encode_notice,
@@ -89,7 +90,7 @@ _STATE: Final = 128
 _STALLED: Final = 1  # of an alive, which has no payloads
 _BLOCKED: Final = 8  # of an alive, which has no stamp
 _NUMBERED_FLAGS: Final = _PAYLOADS | _FLOW | _SEQUENCE | _STAMP | _MORE | _MARK | _NOTICE | _STATE
-_RESTRICTED: Final = _NOTICE | _STATE | (255 & ~_NUMBERED_FLAGS)
+_RESTRICTED: Final = _NOTICE | (255 & ~_NUMBERED_FLAGS)
 """A frame without any of these flags may have all others together; most frames have none of these."""
 _ALIVE_FLAGS: Final = _STALLED | _FLOW | _SEQUENCE | _BLOCKED
 
@@ -111,8 +112,13 @@ _new: Final = tuple.__new__
 def write(frame: Frame) -> tuple[int, bytes]:
     """The kind and the body of a frame."""
     kind, body = WRITERS[type(frame)]
-    if kind == NUMBERED and isinstance(frame, BlockFrame) and frame.ordering is not None:
-        return _ORDERED, encode_ordered(frame)
+    if kind == NUMBERED and isinstance(frame, BlockFrame):
+        if frame.ask is not None:
+            return asking.ASKED, asking.encode_asked(frame, frame.ask, *write(frame._replace(ask=None)))
+        if frame.ordering is not None:
+            return _ORDERED, encode_ordered(frame)
+    elif kind == _SUBMIT and isinstance(frame, SubmitFrame) and frame.ask is not None:
+        return asking.ASKED, asking.encode_asked(frame, frame.ask, *write(frame._replace(ask=None)))
     return kind, body(frame)
 
 
@@ -133,6 +139,8 @@ def numbered_bytes(frame: BlockFrame) -> int:
         size += len(encode_notice(frame.notice))
     if frame.state is not None:
         size += CLASS_BYTES
+    if frame.ask is not None:
+        size += asking.ask_bytes(frame.ask)
     return size if frame.stamp is None else size + len(encode_stamp(frame.stamp))
 
 
@@ -212,7 +220,7 @@ def read_frequent(sealed: Sealed, at: int) -> BlockFrame | None:
     flow = _new(Flow, (number, taken, stable, super_stable))
     return _new(
         BlockFrame,
-        (group, sender, block, previous, complete, payloads, label, flow, None, False, 0, (), None, None, None),
+        (group, sender, block, previous, complete, payloads, label, flow, None, False, 0, (), None, None, None, None),
     )
 
 
@@ -222,8 +230,6 @@ def _require_permitted(flags: int) -> None:
         raise _unknown_flags(flags)
     if flags & _NOTICE and flags & (_PAYLOADS | _MORE | _STAMP):
         raise ProtocolViolation("body", "a notice also carries payloads, a state or a stamp")
-    if flags & _STATE and flags & _STAMP:
-        raise ProtocolViolation("body", "a state comes with a stamp; groups with states have total order and no stamps")
 
 
 def _read_numbered(reader: Reader) -> BlockFrame:
@@ -363,15 +369,27 @@ def _read_repair(reader: Reader) -> RepairFrame:
     for kind, inner in _copied(reader):
         if kind not in _MULTICAST:
             raise ProtocolViolation("body", f"a repair contains a copy of kind {kind}")
-        copies.append(_read_copy(READERS[kind], inner, group))
+        copies.append(_read_copy(_read_asked_copy if kind == asking.ASKED else READERS[kind], inner, group))
     return RepairFrame(group, sender, tuple(copies))
 
 
 def _read_numbered_copies(reader: Reader, group: GroupId) -> Iterator[BlockFrame]:
     for kind, inner in _copied(reader):
-        if kind not in (NUMBERED, _ORDERED):
+        if kind not in (NUMBERED, _ORDERED, asking.ASKED):
             raise ProtocolViolation("body", f"a refutation contains a copy of kind {kind}")
-        yield _read_copy(READERS[kind], inner, group)
+        yield _read_copy(_read_asked_copy if kind == asking.ASKED else READERS[kind], inner, group)
+
+
+def _read_asked(reader: Reader) -> BlockFrame | SubmitFrame:
+    return asking.read_asked(reader, _ASKABLE)
+
+
+def _read_asked_copy(reader: Reader) -> BlockFrame:
+    """A marked frame of a stream; submissions are in no stream."""
+    frame = _read_asked(reader)
+    if not isinstance(frame, BlockFrame):
+        raise ProtocolViolation("body", "a copy is a submission")
+    return frame
 
 
 def _copies(frames: tuple[SequencedFrame, ...]) -> bytes:
@@ -399,6 +417,7 @@ WRITERS: Final[dict[type[Any], tuple[int, Callable[[Any], bytes]]]] = {
     BlockFrame: (NUMBERED, _numbered),
     AliveFrame: (_ALIVE, _alive),
     **control.WRITERS,
+    **asking.WRITERS,
     RepairFrame: (_REPAIR, _repair),
     SuspectFrame: (_SUSPECT, _suspect),
     RefuteFrame: (_REFUTE, _refute),
@@ -412,6 +431,8 @@ READERS: Final[dict[int, Callable[[Reader], Any]]] = {
     NUMBERED: _read_numbered,
     _ALIVE: _read_alive,
     **control.READERS,
+    asking.ASKED: _read_asked,
+    **asking.READERS,
     _REPAIR: _read_repair,
     _SUSPECT: _read_suspect,
     _REFUTE: _read_refute,
@@ -422,7 +443,10 @@ READERS: Final[dict[int, Callable[[Reader], Any]]] = {
 }
 """By kind: the function that reads a body, except for the check of its end."""
 
+_ASKABLE: Final = {kind: READERS[kind] for kind in (NUMBERED, _ORDERED, _SUBMIT)}
+"""Frames that may bring a request or an answer."""
+
 _MULTICAST: Final = frozenset(
-    (NUMBERED, _ORDERED, _ALIVE, _SUSPECT, _REFUTE, _CONFIRMED, control.LEAVING, control.WANT)
+    (NUMBERED, _ORDERED, asking.ASKED, _ALIVE, _SUSPECT, _REFUTE, _CONFIRMED, control.LEAVING, control.WANT)
 )
 """Frames with a place in a stream, which can be requested again."""

@@ -2,13 +2,14 @@
 
 The network loses up to a quarter of all datagrams, repeats and reorders them; it splits, for a while or for good.
 Clocks have a skew. Processes crash and come back, are suspected wrongly and paused, and applications stall. Members are
-at one site or at several.
+at one site or at several. A fifth of the runs has faults at chosen moments instead (`aimed.py`).
 """
 
 import random
 from typing import Final
 
 from antiphon.protocols.intergroup.options import InterGroupOptions
+from antiphon.protocols.intergroup.scenarios.aimed import draw_aimed
 from antiphon.protocols.intergroup.validation import SERVICES
 from antiphon.scenario.changes import possible_changes
 from antiphon.scenario.draws import MS, draw_fault, draw_latency, draw_workload
@@ -43,6 +44,8 @@ SHAPES: Final = (
     *("total", "mixed", "mixed", "moving", "stalled", "sites", "pressed"),
     *("senders", "senders", "senders", "split", "split", "idle"),
 )
+_AIMED_SHARE: Final = 0.2
+"""The share of runs of the shape `aimed`; the others are of a shape above."""
 _MIXED: Final = ("mixed", "sites", "senders", "split", "idle")
 """Shapes in which members choose among all services."""
 _CHANGES_MS: Final = 1_500
@@ -53,6 +56,11 @@ _QUIET_SUSPICIONS: Final = 20
 
 def draw_intergroup(chance: random.Random) -> Scenario:
     """One run of the family; the name of the scenario tells what is special about it."""
+    scenario = _at_random_times(chance)
+    return possible_changes(draw_aimed(chance) if chance.random() < _AIMED_SHARE else scenario)
+
+
+def _at_random_times(chance: random.Random) -> Scenario:
     shape = chance.choice(SHAPES)
     count = chance.randint(2, 8) if shape == "pressed" or chance.random() < 0.93 else chance.randint(9, 30)
     names = tuple(f"p{number}" for number in range(1, count + 1))
@@ -62,7 +70,7 @@ def draw_intergroup(chance: random.Random) -> Scenario:
     sites, paths = _topology(chance, names) if shape == "sites" else ((), ())
     loss = chance.choice([0.0, 0.02, 0.1, 0.25])
     options = _options(chance, shape, loss)
-    scenario = Scenario(
+    return Scenario(
         name=f"intergroup-{shape}",
         protocol="intergroup",
         duration=Duration(90_000 * MS),
@@ -89,7 +97,6 @@ def draw_intergroup(chance: random.Random) -> Scenario:
             *(draw_fault(chance, names, hosts, datagrams=True) for _ in range(chance.choice([0, 0, 1, 2]))),
         ),
     )
-    return possible_changes(scenario)
 
 
 def _options(chance: random.Random, shape: str, loss: float) -> InterGroupOptions:

@@ -6,14 +6,18 @@ from antiphon import Event, Group, Message, Reset, View
 
 
 class Replica:
-    """A list of messages; two states are merged to their union, each message once."""
+    """A list of messages; two states are merged to their union, each message once.
 
-    def __init__(self) -> None:
+    `ordered`: the state depends on the order of messages. Members of a group without total order would differ.
+    """
+
+    def __init__(self, *, ordered: bool = True) -> None:
+        self._ordered = ordered
         self.words: list[str] = []
         self.view: View | None = None
 
     def snapshot(self) -> bytes:
-        return json.dumps(self.words).encode()
+        return json.dumps(self.words if self._ordered else sorted(self.words)).encode()
 
     async def follow(self, group: Group, *, batches: bool) -> None:
         if batches:

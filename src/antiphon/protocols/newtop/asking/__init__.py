@@ -1,0 +1,1 @@
+"""Requests to a group and their answers (docs/spec/newtop.md 16)."""
