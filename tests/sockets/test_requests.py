@@ -192,6 +192,10 @@ def test_leaving_ends_requests_with_an_error() -> None:
                 with pytest.raises(AskerLeft, match="this process has left group"):
                     await found[0].ask(b"?", answers=answers)
             await services[1].requests[0].answer(b"too late")
+            for request in services[0].requests:  # it may be in the group again when the application answers
+                with pytest.raises(NotAMember):
+                    await request.answer(b"of a stay that has ended")
+            assert services[0].requests
             crashing = asyncio.create_task(found[1].ask(b"?", answers=All()))
             await asyncio.sleep(0)
             await found.crash(1)

@@ -198,12 +198,17 @@ class Asking:
         return self._member.asker.withdraw(self._group, number, label, reason)
 
     async def answer(self, frame: Frame, payload: bytes, *, ordered: bool) -> None:
-        """Answer the request that this frame brought."""
+        """Answer the request that this frame brought.
+
+        `NotAMember` once the process leaves: the application may still read what came before, but the process may be
+        in the group again by then, and would answer for a stay in which it has not delivered the request.
+        """
         if ordered:
             await self._outgoing.admit(payload)
             self._member.asker.answer_in_order(self._group, frame, payload)
             return
         self._require_size(payload, "an answer", "ordered=True")
+        self._outgoing.require_open()
         self._member.asker.answer(frame, payload)
 
     def show(self, effect: Answered | Unanswered) -> None:

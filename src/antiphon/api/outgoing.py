@@ -152,10 +152,14 @@ class Outgoing:
         if len(payload) > MESSAGE_BYTES_MAX:
             raise ConfigurationError(f"a message of {len(payload):,} bytes is larger than {MESSAGE_BYTES_MAX:,}")
 
-    def _require(self, payload: bytes) -> None:
-        self.require_size(payload)
+    def require_open(self) -> None:
+        """Refuse to send once the process leaves."""
         if self._closed:
             raise NotAMember(self._reason)
+
+    def _require(self, payload: bytes) -> None:
+        self.require_size(payload)
+        self.require_open()
 
     def _full(self, payload: bytes) -> bool:
         return not self._closed and self.waiting + self._admitted >= _places(len(payload))
