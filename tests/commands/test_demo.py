@@ -82,7 +82,9 @@ def test_the_demo_narrates_judges_and_draws(antiphon: Console, tmp_path: Path) -
     lines = result.out.splitlines()
     for words in ("p3 is paused (SIGSTOP)", "p5 is killed (SIGKILL)", "p1 p2 p3 p4 agree that p5 has failed"):
         assert any(words in line and re.match(r" *\d+\.\d{3} s  ", line) for line in lines), (words, result.out)
-    assert "p1 p2 p3 p4 delivered the same " in result.out
+    if not any("agree that" in line and "p5 has failed" not in line for line in lines):  # a busy machine stops others
+        assert "p1 p2 p3 p4 delivered the same " in result.out
+    assert " delivered the same " in result.out
     assert "hold: every judged property holds (" in result.out
     assert f"page: {directory}/report.html" in lines
     assert f"antiphon check '{directory}' --all" in result.out

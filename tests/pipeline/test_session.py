@@ -8,12 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from antiphon.errors import ConfigurationError
+from antiphon.errors import ConfigurationError, TraceError
 from antiphon.pipeline.spark import java, session
+from antiphon.pipeline.spark.configuration import configured
 from antiphon.pipeline.spark.interrupts import interrupt_held_back
-from antiphon.pipeline.spark.session import spark_session
+from antiphon.pipeline.spark.session import as_trace_error, spark_session
 from tests.support.patience import SECONDS_MAX
 
 LAUNCHER_NEEDS = ("bash", "sh", "dirname", "ps", "head", "uname", "cat", "env", "rm", "mkdir", "chmod", "ls")
@@ -29,14 +31,25 @@ def package(batches):
         answer = pa.array([len(antiphon.__version__)] * batch.num_rows, pa.int64())
         yield pa.RecordBatch.from_arrays([answer], ["id"])
 
-spark = spark_session("local[2]")
+spark = spark_session("local[2]", conf={"spark.sql.shuffle.partitions": "3"})
 print(json.dumps({
+    "heap": spark.sparkContext._jvm.Runtime.getRuntime().maxMemory() >> 20,
+    "zone": spark.conf.get("spark.sql.session.timeZone"),
+    "property": spark.sparkContext._jvm.System.getProperty("of.the.user"),
     "java": spark.sparkContext._jvm.System.getProperty("java.specification.version"),
     "answers": [row["id"] for row in spark.range(2).mapInArrow(package, "id long").collect()],
     "partitions": spark.conf.get("spark.sql.shuffle.partitions"),
 }))
 """
 
+
+DEFAULTS = """
+# of the user
+spark.driver.memory            512m
+spark.sql.shuffle.partitions = 7
+spark.sql.session.timeZone     CET
+spark.driver.extraJavaOptions  -Dof.the.user=kept
+"""
 
 INTERRUPTED_LATE = """
 import signal
@@ -128,7 +141,13 @@ def test_spark_runs_without_any_java_of_the_system(tmp_path: Path) -> None:
     work.mkdir()
     for name in LAUNCHER_NEEDS:
         (tools / name).symlink_to(str(shutil.which(name)))
-    environ = {"PATH": str(tools), "HOME": str(tmp_path), "JAVA_HOME": str(tmp_path / "nowhere")}
+    (tmp_path / "spark-defaults.conf").write_text(DEFAULTS)
+    environ = {
+        "PATH": str(tools),
+        "HOME": str(tmp_path),
+        "JAVA_HOME": str(tmp_path / "nowhere"),
+        "SPARK_CONF_DIR": str(tmp_path),
+    }
     command = [sys.executable, "-c", SESSION]
     answer = subprocess.run(
         command, cwd=work, env=environ, capture_output=True, text=True, timeout=SECONDS_MAX, check=False
@@ -137,9 +156,41 @@ def test_spark_runs_without_any_java_of_the_system(tmp_path: Path) -> None:
     printed = json.loads(answer.stdout)
     assert int(printed["java"]) >= java.OLDEST
     assert printed["answers"] == [5, 5]
-    assert printed["partitions"] == "4"
+    assert printed["partitions"] == "3", "what the caller chooses comes before the file"
+    assert 400 < printed["heap"] <= 512, "the file comes before our defaults"
+    assert printed["property"] == "kept"
+    assert printed["zone"] == "UTC", "results depend on it"
     assert list(work.iterdir()) == []
     assert (tmp_path / ".cache" / "antiphon").is_dir()
+
+
+def test_the_users_configuration_is_below_spark_home_if_no_other_place_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    assert configured() == {}
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "spark-defaults.conf").write_text(DEFAULTS + "spark.no.value\n")
+    assert configured() == {
+        "spark.driver.memory": "512m",
+        "spark.sql.shuffle.partitions": "7",
+        "spark.sql.session.timeZone": "CET",
+        "spark.driver.extraJavaOptions": "-Dof.the.user=kept",
+    }
+
+
+def test_without_a_choice_the_heap_follows_the_memory_and_tasks_the_cores(spark: SparkSession) -> None:
+    runtime = spark.sparkContext._jvm.Runtime.getRuntime()  # type: ignore[union-attr]
+    memory_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    assert runtime.maxMemory() >> 20 >= 0.9 * min(2048, memory_mib / 4)
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "4"
+
+
+def test_a_failure_for_want_of_memory_says_what_to_do(tmp_path: Path) -> None:
+    expected = r"Job was cancelled because SparkContext was shut down; .*--driver-memory"
+    with pytest.raises(TraceError, match=expected), as_trace_error(tmp_path):
+        raise PySparkException("Job was cancelled because SparkContext was shut down")
 
 
 def test_an_unknown_master_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:

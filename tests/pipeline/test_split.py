@@ -66,8 +66,8 @@ def test_simulated_runs_of_every_family(family: str, tmp_path: Path) -> None:
 
 
 def faults() -> Iterator[tuple[str, pa.Table]]:
-    """Every fifth fault, because all of them take long; the others were equal too."""
-    for fault in islice(seeded(), 0, None, 5):
+    """Every tenth fault, because all of them take long; the others were equal too."""
+    for fault in islice(seeded(), 0, None, 10):
         for events in fault.traces(1):
             yield fault.name, events
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from antiphon.errors import TraceError
 from antiphon.pipeline.figures.statistics import statistics
@@ -215,3 +215,26 @@ def test_a_damaged_checkpoint_is_named(
     with pytest.raises(TraceError, match=words) as raised:
         Watch(spark, tmp_path, tmp_path / "checkpoint").read_what_is_there(place)
     assert "Query [" not in str(raised.value)
+
+
+def test_a_part_that_a_worker_cannot_read_is_an_error(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark has listed it, and the task does not find it: as on a cluster whose workers do not share the directory."""
+    parts = cut(EVENTS, 2)
+    for number, part in enumerate(parts):
+        add_part(tmp_path, number, part)
+    place = find(tmp_path)
+    assert place is not None
+    gone = max(place.events.glob("*.parquet"))
+    read = stream._arrow
+
+    def read_without_it(batch: DataFrame) -> pa.Table:
+        gone.unlink(missing_ok=True)
+        return read(batch)
+
+    monkeypatch.setattr(stream, "_arrow", read_without_it)
+    watch = Watch(spark, tmp_path, tmp_path / "checkpoint")
+    with pytest.raises(TraceError, match=f"Spark failed on .*{gone.name}"):
+        watch.read_what_is_there(place)
+    assert not watch.figures.runs

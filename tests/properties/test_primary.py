@@ -129,6 +129,20 @@ def test_l11_a_last_view_that_could_be_primary_is() -> None:
         assert violated(events) == (set() if back else {"L11"})
 
 
+def test_l11_members_that_did_not_see_a_view_become_primary_may_wait() -> None:
+    """They have only attempted the first primary view: one of them that has crashed formed it."""
+    for seen in (True, False):
+        trace = Trace({"orders": ["p1", "p2", "p3"]}, options=VOTES)
+        trace.begin()
+        for process in ("p1", "p3") if seen else ("p3",):
+            prevail(trace, process, 1, rule="founded")
+        trace.crash("p3")
+        for process in ("p1", "p2"):
+            trace.exclude(process, "v1", ["p1", "p2"])
+        events = trace.end()
+        assert verdict(events, "L11", "orders").violations == (2 if seen else 0)
+
+
 def test_nothing_of_it_is_promised_without_votes() -> None:
     events = trio().end()
     assert {verdict(events, each, "orders").outcome for each in ("M12", "M13", "L11")} == {"not promised"}

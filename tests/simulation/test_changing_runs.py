@@ -137,7 +137,10 @@ ONCE_FAILED = (
 )  # fmt: skip
 """Seeds of the family `changes` that broke a promise once (docs/track-record.md), before it had sequencers."""
 SYMMETRIC = Family("changes", "", draw_symmetric_changes)
-LATELY_FAILED = (498, 501, 5017, 5078, 6145, 6496, 7933, 9335, 11314, 11421, 12800, 13535, 14312, 27295, 27963, 50_243)
+LATELY_FAILED = (
+    498, 501, 5017, 5078, 6145, 6496, 7933, 9335, 11314, 11421, 12800, 13535, 14312, 27295, 27963, 50_243, 504_172,
+    504_504,
+)  # fmt: skip
 """Seeds of the family as it is."""
 
 

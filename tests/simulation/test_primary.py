@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from antiphon.campaign.families import FAMILIES
 from antiphon.errors import ConfigurationError
 from antiphon.properties.judge import judge
 from antiphon.scenario.read import parse_scenario
@@ -99,6 +100,13 @@ def test_a_member_that_leaves_during_a_vote_passes_its_vote_on(moment: str) -> N
     run = played(3, "3s join p3", f"{moment} leave p1", f"{moment} leave p2")
     assert broken(run) == {}
     assert stretches(run, "p3")[-2:] == [("view", ("p3",)), ("primary", ("majority",))]
+
+
+def test_seeds_that_failed_once_hold() -> None:
+    """The first primary view was formed at a member that was cut off then: the others may wait for it."""
+    run = simulate(FAMILIES["primary"].draw(500_867))
+    assert run.quiet
+    assert not broken(run)
 
 
 def test_a_size_decides_where_it_is_configured() -> None:

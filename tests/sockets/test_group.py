@@ -258,3 +258,24 @@ def test_a_sender_that_never_waits_lets_the_event_loop_run() -> None:
         running.cancel()
 
     asyncio.run(scenario())
+
+
+def test_a_task_that_reads_on_after_the_end_lets_others_run() -> None:
+    """Without a pause such a task would hold up the event loop, and could not be cancelled either."""
+
+    async def scenario() -> None:
+        async with cluster(2) as found:
+            groups = [await member.join("orders") for member in found.members]
+
+            async def read() -> None:
+                while True:
+                    await groups[0].receive()
+
+            reader = asyncio.create_task(read())
+            await groups[0].leave()
+            await groups[1].send(b"the event loop runs")
+            reader.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await reader
+
+    run(scenario())

@@ -6,7 +6,7 @@ from antiphon.protocols.newtop.asking.requests import Outcome, Request
 from tools.lab.request_runs import play
 
 
-@pytest.mark.parametrize("seed", [0, 1, 6, 41, 490])
+@pytest.mark.parametrize("seed", [0, 1, 6, 41, 490, 100_210, 102_304])
 def test_every_request_ends_with_its_answers_or_with_a_clear_error(seed: int) -> None:
     judgement, log = play(seed)
     assert not judgement.violations, "\n".join(log)

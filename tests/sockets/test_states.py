@@ -328,6 +328,31 @@ def test_a_snapshot_that_is_no_state_is_refused(wrong: Any, sentence: str) -> No
     run(scenario())
 
 
+def test_an_application_that_has_joined_again_is_not_asked_for_the_state_of_its_earlier_stay() -> None:
+    """It reads the view of its earlier stay late: its state is a later one by then, and nobody waits for it."""
+
+    async def scenario() -> None:
+        asked: list[str] = []
+
+        def state(stay: str) -> Callable[[], bytes]:
+            def snapshot() -> bytes:
+                asked.append(stay)
+                return b"state"
+
+            return snapshot
+
+        async with cluster(2, **SMALL) as members:
+            stayed = await members.members[0].join("other", snapshot=state("earlier"))
+            await members.members[1].join("other", snapshot=state("joiner"))
+            await stayed.leave()
+            await members.members[0].join("other", snapshot=state("later"))
+            async for _ in stayed:
+                pass
+            assert "earlier" not in asked
+
+    run(scenario())
+
+
 def test_sides_that_merge_tell_each_other_in_pieces() -> None:
     async def scenario() -> None:
         tables = [Table() for _ in range(2)]

@@ -139,6 +139,7 @@ class Group:
         """
         while not self._incoming.events:
             if not await self._incoming.fill(ended=self._left.is_set()):
+                await asyncio.sleep(0)  # a task that asks again and again must let others run, and can be cancelled
                 return []
         return self._incoming.take_all()
 

@@ -152,7 +152,8 @@ class Incoming:
     def _enter(self, effect: effects.InstallView) -> View:
         """The application reaches a view. Its state at this place goes to the joiners."""
         view, before = effect.view, () if self.view is None else self.view.members
-        state = self._transfers.state_at(view) if effect.snapshot else None
+        wanted = effect.snapshot and self._member.is_current(self._group)  # nobody needs it once we have left
+        state = self._transfers.state_at(view) if wanted else None
         self._member.entered(self._group, effect)
         if state is not None and self._transfers.has_state:
             self._transfers.hand_over(view, state)

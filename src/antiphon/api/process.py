@@ -377,15 +377,15 @@ class LocalProcess:
         """An application takes the messages of a frame; returns its position for `consumed`."""
         if self._recorder is None:
             return self.driver.reader.take(frame, 0)  # only the trace needs the time
-        return self.driver.reader.take(frame, self.driver.clock(), recorded=self._is_current(group))
+        return self.driver.reader.take(frame, self.driver.clock(), recorded=self.is_current(group))
 
-    def _is_current(self, group: Group) -> bool:
+    def is_current(self, group: Group) -> bool:
         """False if the process has left that group and joined it again: reads of the old one are not traced."""
         return self._groups.get(GroupId(group.name), group) is group
 
     def noticed(self, group: Group, effect: effects.Transitional) -> None:
         """An application reads for which members deliveries hold."""
-        self.driver.reader.notice(effect, self.driver.clock(), recorded=self._is_current(group))
+        self.driver.reader.notice(effect, self.driver.clock(), recorded=self.is_current(group))
 
     def accept(self, notice: effects.Transitional) -> None:
         """An application accepts the view that this notice announces."""
@@ -394,12 +394,12 @@ class LocalProcess:
 
     def prevailed(self, group: Group, effect: effects.Primary) -> None:
         """An application reads that its view is primary."""
-        self.driver.reader.prevail(effect, self.driver.clock(), recorded=self._is_current(group))
+        self.driver.reader.prevail(effect, self.driver.clock(), recorded=self.is_current(group))
 
     def entered(self, group: Group, effect: effects.InstallView) -> None:
         """An application enters a view."""
         now = self.driver.clock()
-        self.driver.reader.enter(effect, now, now, recorded=self._is_current(group))
+        self.driver.reader.enter(effect, now, now, recorded=self.is_current(group))
         self.driver.stir()
 
     def passed_over(self, view: View) -> None:
@@ -424,12 +424,12 @@ class LocalProcess:
 
     def restored(self, group: Group, effect: effects.InstallState, states: list[bytes]) -> None:
         """An application takes the states of others; `states`: all that it has to merge, in order."""
-        self.driver.reader.restore(effect, states, self.driver.clock(), recorded=self._is_current(group))
+        self.driver.reader.restore(effect, states, self.driver.clock(), recorded=self.is_current(group))
 
     def left(self, group: Group, effect: effects.Left) -> None:
         """An application has read the last event of a group."""
         gone = self.driver.reader.leave(effect, self.driver.clock(), recorded=False)
-        if gone and self._departures is not None and self._is_current(group):
+        if gone and self._departures is not None and self.is_current(group):
             self._departures.read(GroupId(group.name), self.driver.clock())
 
     # Calls of the driver

@@ -3,11 +3,12 @@
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterable
 from math import ceil
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import IO, Any, Final, Self
 
 from antiphon.errors import AntiphonError
 
@@ -28,6 +29,8 @@ class Team:
         self.members = members
         self._policy = "batch" if batch else "default"
         self._children: list[subprocess.Popen[str]] = []
+        self._logs: list[IO[str]] = []
+        """What each of them writes to standard error: files, because a full pipe that nobody reads would stop it."""
         ready: list[dict[str, Any]] = []
         try:
             for rank in range(members):
@@ -57,9 +60,10 @@ class Team:
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
-            for pipe in (child.stdout, child.stderr):
-                assert pipe is not None
-                pipe.close()
+            assert child.stdout is not None
+            child.stdout.close()
+        for log in self._logs:
+            log.close()
 
     def fan_out(self, size: int, seconds: float, *, packed: bool, senders: list[int]) -> float:
         """Messages per second at the slowest process of the baseline."""
@@ -114,6 +118,7 @@ class Team:
         return [self._hear(rank) for rank in range(self.members)]
 
     def _start(self, rank: int, transport: str, peers: dict[str, str | None]) -> None:
+        self._logs.append(tempfile.TemporaryFile("w+"))  # noqa: SIM115 - closed with the team
         self._children.append(
             subprocess.Popen(  # noqa: S603 - ourselves
                 [
@@ -127,7 +132,7 @@ class Team:
                 ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stderr=self._logs[rank],
                 text=True,
             )
         )
@@ -135,10 +140,11 @@ class Team:
     def _hear(self, rank: int) -> dict[str, Any]:
         child = self._children[rank]
         assert child.stdout is not None
-        assert child.stderr is not None
         line = child.stdout.readline()
         if not line:
-            last = child.stderr.read().strip().rpartition("\n")[2]
+            child.wait(_FAREWELL_S)  # its log is complete then
+            self._logs[rank].seek(0)
+            last = self._logs[rank].read().strip().rpartition("\n")[2]
             raise BenchmarkFailed(
                 f"member {rank + 1} of the benchmark ended unexpectedly: {last or 'no error message'}"
             )

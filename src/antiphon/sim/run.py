@@ -113,7 +113,7 @@ class _Simulation:
             self._applications.start(self._nodes)
             ended = self._run_until_quiet(faults) if facts.perpetual else queue.run(int(scenario.duration))
         quiet = faults.ended_at is not None and (
-            ended or (self._only_timers_left() and queue.now - self._last_disturbance(faults) >= scenario.quiet)
+            ended or (self._only_timers_left(faults) and queue.now - self._last_disturbance(faults) >= scenario.quiet)
         )
         self._stop(ended, quiet)
         recorders = [self._nodes[process].recorder for process in self._in_order()] + [self._world]
@@ -161,12 +161,8 @@ class _Simulation:
         )
 
     def _unsettled(self, faults: Faults[Node]) -> bool:
-        """True if a live process holds something that others may lack, or is joining or leaving a group.
-
-        With views, only well-connected processes count: others may wait forever (E-56).
-        """
-        connected = {process for component in faults.components for process in component}
-        asked = connected if self._facts.agreed else {*self._nodes}
+        """True if a live process holds something that others may lack, or is joining or leaving a group."""
+        asked = self._asked(faults)
         messages = self._facts.changing  # where groups overlap and are probed, a process always holds some null
         return any(
             node.id in asked and (node.moving or node.holds(GroupId(group.name), messages=messages))
@@ -188,12 +184,20 @@ class _Simulation:
         viewed_at = max((node.presence.viewed_at for node in self._nodes.values()), default=0)
         return any(len(found) > 1 for found in views) or self._queue.now < viewed_at + self._facts.settling_ns
 
-    def _only_timers_left(self) -> bool:
+    def _only_timers_left(self, faults: Faults[Node]) -> bool:
         """True if nothing is under way or waiting, not even for a timer: the state would never change."""
+        asked = self._asked(faults)
         timers = {node.tick for node in self._nodes.values()}
-        return all(action in timers for _, _, action, _ in self._queue.heap) and not any(
-            node.expectant for node in self._nodes.values()
+        arrivals = {node.arrive for node in self._nodes.values() if node.id not in asked}
+        return all(action in timers or action in arrivals for _, _, action, _ in self._queue.heap) and not any(
+            node.expectant for node in self._nodes.values() if node.id in asked
         )
+
+    def _asked(self, faults: Faults[Node]) -> set[ProcessId]:
+        """The processes that must come to rest; with views only well-connected ones: others may wait forever (E-56)."""
+        if not self._facts.agreed:
+            return {*self._nodes}
+        return {process for component in faults.components for process in component}
 
     def _last_disturbance(self, faults: Faults[Node]) -> int:
         return max(faults.ended_at or 0, self._applications.last_request_at)

@@ -11,6 +11,7 @@ from rich.table import Table
 from antiphon.bench.measure import QUICK, Figures, Plan, Report, Series, measure, profile
 from antiphon.bench.services import measure_services
 from antiphon.cli.shared.output import Json, as_json, out, print_json, progress, waiting
+from antiphon.cli.shared.paths import path_option
 from antiphon.errors import ConfigurationError
 
 _TRANSPORTS = ("tcp", "udp")
@@ -46,7 +47,8 @@ def bench(
         bool, typer.Option("--profile", help="Show where a member spends its time under full load, and nothing else.")
     ] = False,
     file: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Also write the JSON document to a file.")
+        Path | None,
+        path_option("--out", "FILE", "Also write the JSON document to a file."),
     ] = None,
     json: Json = False,
 ) -> None:

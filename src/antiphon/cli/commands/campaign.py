@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final
@@ -17,8 +18,17 @@ from antiphon import __version__
 from antiphon.campaign.families import FAMILIES, Family
 from antiphon.campaign.run import OUTCOMES, Runner, Traces, outcomes_of
 from antiphon.campaign.tally import Tally, Trouble
-from antiphon.cli.shared.output import Json, Master, as_json, out, print_json, progress, waiting
-from antiphon.cli.shared.sessions import report_kept_results, session_starter
+from antiphon.cli.shared.output import Json, as_json, out, print_json, progress, waiting
+from antiphon.cli.shared.paths import path_option
+from antiphon.cli.shared.sessions import (
+    Conf,
+    DriverMemory,
+    Master,
+    SparkChoice,
+    report_kept_results,
+    spark_choice,
+    started,
+)
 from antiphon.errors import ConfigurationError
 from antiphon.properties.promises import NOT_JUDGED
 from antiphon.properties.verdicts.wording import promise
@@ -38,7 +48,7 @@ class _Request:
     seeds: range
     directory: Path | None
     traces: Traces
-    master: str | None
+    spark: SparkChoice
     force: bool
 
     def replay(self, trouble: Trouble) -> str:
@@ -54,7 +64,7 @@ def campaign(
     first: Annotated[int, typer.Option("--first", metavar="SEED", help="Seed of the first run.")] = 1,
     out_directory: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Directory for scenarios and traces; without it none are kept."),
+        path_option("--out", "DIR", "Directory for scenarios and traces; without it none are kept."),
     ] = None,
     traces: Annotated[
         Traces,
@@ -68,6 +78,8 @@ def campaign(
     list_: Annotated[bool, typer.Option("--list", help="List the families and exit.")] = False,
     json: Json = False,
     master: Master = None,
+    conf: Conf = None,
+    driver_memory: DriverMemory = None,
 ) -> None:
     """Simulate random scenarios of a family and judge each, as Spark tasks. The seed determines the run completely.
 
@@ -77,7 +89,8 @@ def campaign(
     if list_:
         _list(json)
         return
-    request = _Request(_family(name), _seeds(first, runs), out_directory, traces, master, force)
+    choice = spark_choice(master, conf, driver_memory)
+    request = _Request(_family(name), _seeds(first, runs), out_directory, traces, choice, force)
     if out_directory is None and traces == "all":
         raise ConfigurationError("--traces all needs --out DIR to keep them in")
     _check_free(request)
@@ -103,7 +116,7 @@ def _judge(request: _Request, tally: Tally) -> None:
         try:
             with progress("judging") as advance:
                 work = Work(runner, runner.lost, OUTCOMES)
-                spread(session_starter(request.master), work, request.seeds, parts, advance)
+                spread(partial(started, request.spark), work, request.seeds, parts, advance)
         finally:
             outcomes = outcomes_of(results(parts, OUTCOMES))
             for outcome in outcomes:

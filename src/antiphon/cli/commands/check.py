@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
-from antiphon.cli.shared.output import Json, Master, print_json, progress, waiting
+from antiphon.cli.shared.output import Json, print_json, progress
+from antiphon.cli.shared.paths import path_argument
+from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, SparkChoice, spark_choice, started
 from antiphon.cli.shared.traces import collected
 from antiphon.cli.shared.verdicts import Every, as_document, exit_code, print_verdicts
 from antiphon.errors import ConfigurationError
@@ -15,7 +17,7 @@ from antiphon.properties.verdicts.verdict import Verdict
 
 
 def check(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory, or a directory of many runs.")],
+    directory: Annotated[Path, path_argument("DIR", "A run directory, or a directory of many runs.")],
     require: Annotated[
         list[str] | None,
         typer.Option(
@@ -37,6 +39,8 @@ def check(
     every: Every = False,
     json: Json = False,
     master: Master = None,
+    conf: Conf = None,
+    driver_memory: DriverMemory = None,
 ) -> None:
     """Judge traces: whether every property holds that the services in use promise, or that --require names.
 
@@ -44,6 +48,7 @@ def check(
     or some files are damaged, and nothing else is violated. A property without an opportunity in these runs is shown
     as vacuous and counts as holding. Liveness is judged only for runs that ended quiet.
     """
+    choice = spark_choice(master, conf, driver_memory)
     required = known(name.strip() for text in require or () for name in text.split(","))
     from antiphon.pipeline.dataset import sound_event_files  # noqa: PLC0415 - PyArrow takes long to import
 
@@ -51,9 +56,9 @@ def check(
     if unusable and not (keep_going and files):
         raise unusable[0]
     if in_process or find_spec("pyspark") is None:
-        verdicts = _judge_in_process(directory, required, keep_going=keep_going, master=master)
+        verdicts = _judge_in_process(directory, required, choice, keep_going=keep_going)
     else:
-        verdicts = _judge_with_spark(directory, required, master, keep_going=keep_going, rows_per_task=rows_per_task)
+        verdicts = _judge_with_spark(directory, required, choice, keep_going=keep_going, rows_per_task=rows_per_task)
     if json:
         print_json(as_document(verdicts, required))
     else:
@@ -62,24 +67,24 @@ def check(
 
 
 def _judge_in_process(
-    directory: Path, required: frozenset[str], *, keep_going: bool, master: str | None
+    directory: Path, required: frozenset[str], choice: SparkChoice, *, keep_going: bool
 ) -> list[Verdict]:
     from antiphon.pipeline.jobs.in_process import verify_in_process  # noqa: PLC0415
 
-    if master is not None:
-        raise ConfigurationError("--master needs PySpark and goes without --in-process: install `antiphon[cli]`")
+    if choice:
+        raise ConfigurationError(
+            "--master, --conf and --driver-memory need PySpark and go without --in-process: install `antiphon[cli]`"
+        )
     with progress("judging") as advance:
         return verify_in_process(directory, required=required, keep_going=keep_going, progress=advance)
 
 
 def _judge_with_spark(
-    directory: Path, required: frozenset[str], master: str | None, *, keep_going: bool, rows_per_task: int
+    directory: Path, required: frozenset[str], choice: SparkChoice, *, keep_going: bool, rows_per_task: int
 ) -> list[Verdict]:
     from antiphon.pipeline.jobs.verify import verify  # noqa: PLC0415 - Spark takes a second to import
-    from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415
 
-    with waiting("starting Spark"):
-        spark = spark_session(master)
+    spark = started(choice)
     with progress("judging") as advance:
         return verify(
             spark,

@@ -13,8 +13,10 @@ from rich.table import Table
 
 from antiphon import __version__
 from antiphon.cli.commands.simulate import parse_seeds, simulate_one
-from antiphon.cli.shared.output import Json, Master, as_json, out, print_json, progress, waiting
+from antiphon.cli.shared.output import Json, as_json, out, print_json, progress, waiting
+from antiphon.cli.shared.paths import path_argument, path_option
 from antiphon.cli.shared.pool import map_parallel
+from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, SparkChoice, spark_choice, started
 from antiphon.cli.shared.verdicts import EXIT
 from antiphon.errors import ConfigurationError
 from antiphon.properties.promises import JUDGED, NOT_JUDGED
@@ -63,8 +65,8 @@ class _Request:
 
 
 def compare(
-    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).")],
-    out_directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory for traces and page.")],
+    scenario: Annotated[Path, path_argument("SCENARIO", "A scenario file (TOML).")],
+    out_directory: Annotated[Path, path_option("--out", "DIR", "Directory for traces and page.")],
     protocols: Annotated[
         str | None,
         typer.Option(
@@ -80,17 +82,20 @@ def compare(
     force: Annotated[bool, typer.Option("--force", help="Replace other runs in the output directory.")] = False,
     json: Json = False,
     master: Master = None,
+    conf: Conf = None,
+    driver_memory: DriverMemory = None,
 ) -> None:
     """Run one workload under many protocols, and compare what each costs and which properties it keeps.
 
     Every property is judged for every protocol, promised or not. Exit code 0: every protocol keeps its promises. 1: one
     does not. 3: not judged.
     """
+    choice = spark_choice(master, conf, driver_memory)
     request = _request(read_scenario(scenario), protocols, seeds)
     check_free(out_directory, [run for entry in request.entries for run in entry.runs], force=force)
     with appearing(out_directory) as aside:
         cut_off = _simulate(request, aside)
-        comparison = _compared(request, cut_off, aside, master)
+        comparison = _compared(request, cut_off, aside, choice)
         document = _document(comparison)
         (aside / "compare.json").write_text(as_json(document), encoding="utf-8")
         if not no_page:
@@ -151,7 +156,7 @@ def _naming_the_run(name: str, scenario: Scenario) -> Iterator[None]:
         raise
 
 
-def _compared(request: _Request, cut_off: frozenset[str], directory: Path, master: str | None) -> "Comparison":
+def _compared(request: _Request, cut_off: frozenset[str], directory: Path, choice: SparkChoice) -> "Comparison":
     """Judge and measure all runs, in one Spark session.
 
     They are judged twice, because a protocol often promises less than the property says: for each group by itself, or
@@ -159,11 +164,9 @@ def _compared(request: _Request, cut_off: frozenset[str], directory: Path, maste
     """
     from antiphon.pipeline.figures.statistics import statistics_of_parts  # noqa: PLC0415
     from antiphon.pipeline.jobs.verify import verify  # noqa: PLC0415
-    from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415 - Spark takes a second to import
     from antiphon.report.comparison import Comparison, Contender, judgements  # noqa: PLC0415
 
-    with waiting("starting Spark"):
-        spark = spark_session(master)
+    spark = started(choice)
     with progress("judging what is promised") as advance:
         promised = verify(spark, directory, progress=advance)
     with progress("judging everything") as advance:

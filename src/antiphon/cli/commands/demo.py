@@ -13,8 +13,10 @@ from rich.markup import escape
 from antiphon.cli.commands.report import write_page
 from antiphon.cli.commands.simulate import outcome_of
 from antiphon.cli.commands.stats import print_statistics
-from antiphon.cli.shared.output import Json, Master, out, print_json, progress, waiting
+from antiphon.cli.shared.output import Json, out, print_json, progress, waiting
+from antiphon.cli.shared.paths import path_option
 from antiphon.cli.shared.run_table import watching
+from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, spark_choice, started
 from antiphon.cli.shared.story import agreement, story
 from antiphon.cli.shared.verdicts import Every, as_document, exit_code, print_verdicts
 from antiphon.node.supervisor import run_locally
@@ -33,13 +35,13 @@ _NEXT: Final = (
 
 
 def demo(
-    directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory for trace and page.")] = Path(
-        "demo-run"
-    ),
+    directory: Annotated[Path, path_option("--out", "DIR", "Directory for trace and page.")] = Path("demo-run"),
     force: Annotated[bool, typer.Option("--force", help="Replace other runs in the output directory.")] = False,
     every: Every = False,
     json: Json = False,
     master: Master = None,
+    conf: Conf = None,
+    driver_memory: DriverMemory = None,
 ) -> None:
     """Run five processes that multicast in total order; pause one, kill another; judge the trace; draw a page.
 
@@ -47,24 +49,23 @@ def demo(
     """
     from antiphon.pipeline.figures.statistics import statistics  # noqa: PLC0415
     from antiphon.pipeline.jobs.verify import verify  # noqa: PLC0415
-    from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415 - Spark takes a second to import
     from antiphon.report.collect import collect  # noqa: PLC0415
     from antiphon.report.page import render  # noqa: PLC0415
 
+    choice = spark_choice(master, conf, driver_memory)
     scenario = parse_scenario(files("antiphon.cli.commands").joinpath("demo.toml").read_text(encoding="utf-8"))
     check_free(directory, [run_id(scenario)], force=force)
     if not json:
-        _say("Five processes on this machine, each sending 500 messages to all; about ten seconds.")
-    started = time.perf_counter()
+        _say("Five processes on this machine, each sending 500 messages to all; about fifteen seconds.")
+    began = time.perf_counter()
     with appearing(directory) as aside:
         with watching("five members, all sending; p3 is paused, then p5 is killed") as watch:
             played = run_locally(scenario, watch)
-        outcome = outcome_of(played, started, check=False, directory=aside, clock="wall")
+        outcome = outcome_of(played, began, check=False, directory=aside, clock="wall")
         write_run(aside, outcome.record, outcome.scenario_toml)
     if not json:
         _narrate(played)
-    with waiting("starting Spark"):
-        spark = spark_session(master)
+    spark = started(choice)
     with progress("judging") as advance:
         verdicts = verify(spark, directory, progress=advance)
     with waiting("measuring"):

@@ -6,16 +6,19 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from antiphon.cli.shared.output import Json, Master, out, print_json, waiting
+from antiphon.cli.shared.output import Json, out, print_json, waiting
+from antiphon.cli.shared.paths import path_argument, path_option
+from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, spark_choice, started
 from antiphon.cli.shared.traces import collected
 from antiphon.errors import ConfigurationError, TraceError
 from antiphon.scenario.units import Duration
 
 
 def report(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory, or a directory of many runs.")],
+    directory: Annotated[Path, path_argument("DIR", "A run directory, or a directory of many runs.")],
     page: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Path of the page; default: DIR/report.html.")
+        Path | None,
+        path_option("--out", "FILE", "Path of the page; default: DIR/report.html."),
     ] = None,
     run: Annotated[
         str | None, typer.Option("--run", metavar="ID", help="The run that the space-time diagram shows.")
@@ -26,17 +29,18 @@ def report(
     end: Annotated[str | None, typer.Option("--to", metavar="TIME", help='End of the diagram, such as "1.6s".')] = None,
     json: Json = False,
     master: Master = None,
+    conf: Conf = None,
+    driver_memory: DriverMemory = None,
 ) -> None:
     """Write a page with verdicts, latency, messages over time, and a space-time diagram of a chosen window."""
     from antiphon.pipeline.dataset import find_event_files  # noqa: PLC0415 - Spark takes a second to import
-    from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415
     from antiphon.report.collect import collect  # noqa: PLC0415
     from antiphon.report.page import render  # noqa: PLC0415
 
+    choice = spark_choice(master, conf, driver_memory)
     window = _window(begin, end)
     find_event_files(collected(directory))
-    with waiting("starting Spark"):
-        spark = spark_session(master)
+    spark = started(choice)
     with waiting("collecting"):
         text = render(collect(spark, directory, run=run, window=window))
     path = page or directory / "report.html"

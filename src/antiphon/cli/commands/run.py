@@ -9,6 +9,7 @@ import typer
 
 from antiphon.cli.commands.simulate import outcome_of, print_outcomes
 from antiphon.cli.shared.output import Json
+from antiphon.cli.shared.paths import path_argument, path_option
 from antiphon.cli.shared.run_table import watching
 from antiphon.cli.shared.verdicts import Every, exit_code
 from antiphon.errors import ConfigurationError
@@ -24,9 +25,10 @@ TRANSPORTS: Final[dict[Sockets, Literal["stream", "datagram"]]] = {"tcp": "strea
 
 
 def run(
-    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).")],
+    scenario: Annotated[Path, path_argument("SCENARIO", "A scenario file (TOML).")],
     out_directory: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Directory for the trace; without it nothing is kept.")
+        Path | None,
+        path_option("--out", "DIR", "Directory for the trace; without it nothing is kept."),
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Judge the run at once, in this process.")] = False,
     transport: Annotated[

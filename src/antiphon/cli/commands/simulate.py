@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from antiphon import __version__
 from antiphon.cli.shared.output import Json, out, print_json, progress
+from antiphon.cli.shared.paths import path_argument, path_option
 from antiphon.cli.shared.pool import map_parallel
 from antiphon.cli.shared.verdicts import Every, as_document, exit_code, print_verdicts
 from antiphon.cli.shared.views import ViewChange, sentences, view_changes
@@ -65,9 +66,10 @@ class Outcome:
 
 
 def simulate(
-    scenario: Annotated[Path | None, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).")] = None,
+    scenario: Annotated[Path | None, path_argument("SCENARIO", "A scenario file (TOML).")] = None,
     out_directory: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Directory for the trace; without it nothing is kept.")
+        Path | None,
+        path_option("--out", "DIR", "Directory for the trace; without it nothing is kept."),
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Judge the run at once, in this process.")] = False,
     seeds: Annotated[
@@ -75,7 +77,8 @@ def simulate(
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Use this seed instead of the scenario's.")] = None,
     source: Annotated[
-        Path | None, typer.Option("--from", metavar="DIR", help="Replay a run kept in this directory; see --run.")
+        Path | None,
+        path_option("--from", "DIR", "Replay a run kept in this directory; see --run."),
     ] = None,
     run: Annotated[str | None, typer.Option("--run", metavar="ID", help="The run of --from to replay.")] = None,
     carry: Annotated[

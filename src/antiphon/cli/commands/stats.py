@@ -5,11 +5,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
 from rich.markup import escape
 from rich.table import Table
 
-from antiphon.cli.shared.output import Json, Master, out, print_json, waiting
+from antiphon.cli.shared.output import Json, out, print_json, waiting
+from antiphon.cli.shared.paths import path_argument
+from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, spark_choice, started
 from antiphon.cli.shared.traces import collected
 
 if TYPE_CHECKING:
@@ -55,20 +56,21 @@ _INTERVALS: Final = {
 def stats(
     directories: Annotated[
         list[Path],
-        typer.Argument(metavar="DIR...", help="A run directory, or a directory of many runs; several are compared."),
+        path_argument("DIR...", "A run directory, or a directory of many runs; several are compared."),
     ],
     json: Json = False,
     master: Master = None,
+    conf: Conf = None,
+    driver_memory: DriverMemory = None,
 ) -> None:
     """Measure runs: latency, throughput, buffers, and what ordering and flow control cost in bytes, frames and time."""
     from antiphon.pipeline.dataset import find_event_files  # noqa: PLC0415 - Spark takes a second to import
     from antiphon.pipeline.figures.statistics import statistics  # noqa: PLC0415
-    from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415
 
+    choice = spark_choice(master, conf, driver_memory)
     for directory in directories:
         find_event_files(collected(directory))
-    with waiting("starting Spark"):
-        spark = spark_session(master)
+    spark = started(choice)
     with waiting("measuring"):
         measured = [(str(directory), statistics(spark, directory)) for directory in directories]
     if json:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -14,8 +15,17 @@ from rich.markup import escape
 from rich.table import Table
 
 from antiphon import __version__
-from antiphon.cli.shared.output import Json, Master, as_json, out, print_json, progress, waiting
-from antiphon.cli.shared.sessions import report_kept_results, session_starter
+from antiphon.cli.shared.output import Json, as_json, out, print_json, progress, waiting
+from antiphon.cli.shared.paths import path_argument, path_option
+from antiphon.cli.shared.sessions import (
+    Conf,
+    DriverMemory,
+    Master,
+    SparkChoice,
+    report_kept_results,
+    spark_choice,
+    started,
+)
 from antiphon.errors import ConfigurationError
 from antiphon.scenario.read import run_id, with_seed
 from antiphon.sweep.plan import Sweep, describe_values, read_sweep
@@ -50,7 +60,7 @@ class _Request:
     directory: Path
     traces: bool
     limit: float
-    master: str | None
+    spark: SparkChoice
     force: bool
 
     @property
@@ -61,8 +71,8 @@ class _Request:
 
 
 def sweep(
-    file: Annotated[Path, typer.Argument(metavar="SWEEP", help="A scenario file (TOML) with a table [sweep].")],
-    out_directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory for figures and scenarios.")],
+    file: Annotated[Path, path_argument("SWEEP", "A scenario file (TOML) with a table [sweep].")],
+    out_directory: Annotated[Path, path_option("--out", "DIR", "Directory for figures and scenarios.")],
     seeds: Annotated[
         int | None,
         typer.Option("--seeds", metavar="N", help="Number of seeds; default: the value in [sweep], or one."),
@@ -79,6 +89,8 @@ def sweep(
     ] = False,
     json: Json = False,
     master: Master = None,
+    conf: Conf = None,
+    driver_memory: DriverMemory = None,
 ) -> None:
     """Simulate every combination of a scenario's lists of values, as Spark tasks, and keep the figures of each run.
 
@@ -87,9 +99,10 @@ def sweep(
     """
     if not limit > 0:
         raise ConfigurationError(f"--limit {limit:g} must be above zero")
+    choice = spark_choice(master, conf, driver_memory)
     with waiting("reading the sweep"):  # a hundred thousand combinations take half a minute
         plan = read_sweep(file, seeds)
-    request = _Request(plan, out_directory, traces, limit, master, force)
+    request = _Request(plan, out_directory, traces, limit, choice, force)
     _check_free(request)
     if not json:
         _say(_announced(request.sweep))
@@ -124,7 +137,7 @@ def _swept(request: _Request) -> "tuple[list[CombinationSummary], dict[str, Any]
         runner = Runner(request.limit, place if request.traces else None)
         with _kept_when_interrupted(request, parts, RESULTS):
             with progress("simulating") as advance:
-                spread(session_starter(request.master), Work(runner, runner.lost, RESULTS), items, parts, advance)
+                spread(partial(started, request.spark), Work(runner, runner.lost, RESULTS), items, parts, advance)
             rows = results(parts, RESULTS)
             table = figure_table(request.sweep, rows)
             summary = summaries(request.sweep, table)

@@ -8,7 +8,9 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from antiphon.cli.shared.output import Json, Master, as_json, out, print_json, progress, waiting
+from antiphon.cli.shared.output import Json, as_json, out, print_json, progress
+from antiphon.cli.shared.paths import path_argument, path_option
+from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, spark_choice, started
 from antiphon.cli.shared.traces import collected
 from antiphon.errors import TraceError
 from antiphon.trace.directory import appearing
@@ -21,24 +23,25 @@ CONTENTS: Final = "tables.json"
 
 
 def tables(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory, or a directory of many runs.")],
-    new: Annotated[Path, typer.Option("--out", metavar="NEW", help="A new directory for the tables.")],
+    directory: Annotated[Path, path_argument("DIR", "A run directory, or a directory of many runs.")],
+    new: Annotated[Path, path_option("--out", "NEW", "A new directory for the tables.")],
     force: Annotated[bool, typer.Option("--force", help="Replace existing tables.")] = False,
     json: Json = False,
     master: Master = None,
+    conf: Conf = None,
+    driver_memory: DriverMemory = None,
 ) -> None:
     """Write silver tables (messages, deliveries, views, stability, waits) and gold tables (figures) as Parquet.
 
     The events themselves, in DIR/events, are the bronze table. docs/guide/tables.md has all columns and some queries.
     """
     from antiphon.pipeline.dataset import find_event_files  # noqa: PLC0415
-    from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415
     from antiphon.pipeline.tables.export import write_tables  # noqa: PLC0415 - Spark takes a second to import
 
+    choice = spark_choice(master, conf, driver_memory)
     _check_free(new, force=force)
     find_event_files(collected(directory))
-    with waiting("starting Spark"):
-        spark = spark_session(master)
+    spark = started(choice)
     with appearing(new) as aside:
         with progress("writing tables") as advance:
             written = write_tables(spark, directory, aside, advance)

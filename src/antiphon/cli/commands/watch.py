@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.live import Live
 
-from antiphon.cli.shared.output import Json, Master, err, out, print_json, waiting
+from antiphon.cli.shared.output import Json, err, out, print_json, waiting
+from antiphon.cli.shared.paths import path_argument, path_option
+from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, spark_choice, started
 from antiphon.cli.shared.watch_table import render_watch
 from antiphon.errors import ConfigurationError, TraceError
 
@@ -28,23 +30,20 @@ _POLL_SECONDS: Final = 0.1
 def watch(
     directory: Annotated[
         Path,
-        typer.Argument(
-            metavar="DIR", help="The directory that `antiphon run --out DIR` or `Member(trace=DIR)` writes."
-        ),
+        path_argument("DIR", "The directory that `antiphon run --out DIR` or `Member(trace=DIR)` writes."),
     ],
     once: Annotated[bool, typer.Option("--once", help="Show what is there now, and exit.")] = False,
     every: Annotated[float, typer.Option("--every", metavar="SECONDS", help="How often to read new parts.")] = 0.5,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
-            "--checkpoint",
-            metavar="PATH",
-            help="A folder that remembers what was read; the same command continues from there.",
-            show_default=False,
+        path_option(
+            "--checkpoint", "PATH", "A folder that remembers what was read; the same command goes on from there."
         ),
     ] = None,
     json: Json = False,
     master: Master = None,
+    conf: Conf = None,
+    driver_memory: DriverMemory = None,
 ) -> None:
     """Watch a run until it ends: rates, latencies, views, and verdicts so far. A finished run is read to its end.
 
@@ -52,11 +51,11 @@ def watch(
     Properties that can be judged on a stream are judged on the way; exit code 1 means that one is violated.
     `antiphon check DIR` judges all of them afterwards. --json prints one document at the end.
     """
+    choice = spark_choice(master, conf, driver_memory)
     if not 0.05 <= every <= 3600:
         raise ConfigurationError(f"--every {every:g} is not between 0.05 and 3,600 seconds")
     from antiphon.pipeline.live.places import find  # noqa: PLC0415
     from antiphon.pipeline.live.stream import Watch  # noqa: PLC0415
-    from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415 - Spark takes a second to import
     from antiphon.trace.follow import Follower  # noqa: PLC0415
     from antiphon.trace.members import read_identity  # noqa: PLC0415
 
@@ -64,8 +63,7 @@ def watch(
     place = find(directory)
     if place is None and identity is None and once:
         raise TraceError(f"{directory} has no run, and none is being written there")
-    with waiting("starting Spark"):
-        spark = spark_session(master)
+    spark = started(choice)
     with nullcontext(checkpoint) if checkpoint is not None else _temporary() as remembered, _temporary() as folder:
         watched = Watch(spark, directory, remembered, every_s=every)
         if identity is None and not once:

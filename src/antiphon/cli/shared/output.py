@@ -28,10 +28,8 @@ class _Console(Console):
 out = _Console(width=None if sys.stdout.isatty() else 120)
 err = Console(stderr=True)
 
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to standard output instead of tables.")]
-Master = Annotated[
-    str | None, typer.Option("--master", help="Spark master; default: all cores of this machine.", show_default=False)
-]
 
 
 def as_json(document: Any) -> str:

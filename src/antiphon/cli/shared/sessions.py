@@ -1,26 +1,81 @@
-"""Spark for commands that may have nothing left to run, and the message about kept results after an interrupt."""
+"""How commands start Spark, what the user chose about it, and the message about kept results after an interrupt."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from antiphon.cli.shared.output import waiting
+from antiphon.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_DRIVER_MEMORY: Final = "spark.driver.memory"
+_SIZE: Final = re.compile(r"[1-9][0-9]*[kmgt]b?", re.IGNORECASE)
+_KEY: Final = re.compile(r"spark\.[A-Za-z0-9_.-]+")
 
-def session_starter(master: str | None) -> "Callable[[], SparkSession]":
-    """Return a function that starts Spark when it is called."""
+Master = Annotated[
+    str | None, typer.Option("--master", help="Spark master; default: all cores of this machine.", show_default=False)
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--conf",
+        metavar="KEY=VALUE",
+        help="A setting of Spark; may be repeated. It replaces the value in your Spark configuration files.",
+        show_default=False,
+    ),
+]
+DriverMemory = Annotated[
+    str | None,
+    typer.Option(
+        "--driver-memory",
+        metavar="SIZE",
+        help="Heap of Spark's driver, e.g. 8g; default: your Spark configuration, else a quarter of the memory.",
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SparkChoice:
+    """What the user chose about Spark."""
+
+    master: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        """Whether the user chose anything."""
+        return self.master is not None or bool(self.conf)
+
+
+def spark_choice(master: str | None, conf: Sequence[str] | None, driver_memory: str | None) -> SparkChoice:
+    """The options of a command; ConfigurationError names one that cannot be used."""
+    settings = dict(_setting(text) for text in conf or ())
+    if driver_memory is not None:
+        if not _SIZE.fullmatch(driver_memory):
+            raise ConfigurationError(f"--driver-memory {driver_memory} is not a size; write for example 512m or 8g")
+        settings[_DRIVER_MEMORY] = driver_memory
+    return SparkChoice(master, settings)
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, separator, value = text.partition("=")
+    if not separator or not _KEY.fullmatch(key):
+        raise ConfigurationError(f"--conf {text} is not a setting of Spark; write for example spark.executor.memory=2g")
+    return key, value
+
+
+def started(choice: SparkChoice) -> "SparkSession":
+    """The Spark session of this command."""
     from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415 - Spark takes a second to import
 
-    def session() -> "SparkSession":
-        with waiting("starting Spark"):
-            return spark_session(master)
-
-    return session
+    with waiting("starting Spark"):
+        return spark_session(choice.master, conf=choice.conf)
 
 
 def report_kept_results(done: int, total: int, place: Path) -> None:

@@ -179,9 +179,12 @@ def _require_checkpoint(path: Path) -> None:
 
 
 def _seen(spark: SparkSession, place: Place) -> DataFrame:
-    """New parts as they appear; parts that disappear before they are read are in the finished directory."""
-    reader = spark.readStream.schema(from_arrow_schema(SEEN))
-    reader = reader.option("maxBytesPerTrigger", _BATCH_BYTES).option("ignoreMissingFiles", "true")
+    """New parts as they appear.
+
+    A part that cannot be read is an error, because a worker may not see the directory. When a run ends, its parts move:
+    then `_explained` ignores the error, and the finished directory is read.
+    """
+    reader = spark.readStream.schema(from_arrow_schema(SEEN)).option("maxBytesPerTrigger", _BATCH_BYTES)
     events = reader.parquet(spark_path(place.events))
     detail = F.when(F.col("kind").isin(*WITH_DETAIL), F.col("detail")).alias("detail")
     return events.select(*(name for name in SEEN.names if name != "detail"), detail)

@@ -24,32 +24,44 @@ from pyspark.sql import SparkSession
 
 from antiphon.errors import ConfigurationError, TraceError
 from antiphon.pipeline.spark import workers
+from antiphon.pipeline.spark.configuration import configuration_directory, configured
 from antiphon.pipeline.spark.interrupts import HeldBack, interrupt_held_back
 from antiphon.pipeline.spark.java import java_home
 
 ATTEMPTS: Final = 4
 """How often a task is tried, as on a cluster: a Python worker may be killed when memory is short."""
+_HEAP_MIB_MIN: Final = 2048
+_OUT_OF_MEMORY: Final = ("OutOfMemoryError", "Java heap space", "GC overhead limit", "SparkContext was shut down")
 _PACKAGE: Final = Path(__file__).parents[2]
 _SOCKET_DIRECTORY_BYTES_MAX: Final = 60
 """The path of a Unix socket has at most 107 bytes, and Spark names it by a UUID: 43 more.
 
 Spark does not authenticate connections there: the access rights of the directory (0700) protect it.
 """
-_OF_A_SESSION: Final = (
-    "spark.sql.execution.arrow.pyspark.enabled",
-    "spark.sql.session.timeZone",
-    "spark.sql.sources.parallelPartitionDiscovery.threshold",
-)
+_REQUIRED: Final = {
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+}
+"""Settings that results depend on; they cannot be chosen."""
+_JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
+_PARTITIONS: Final = "spark.sql.shuffle.partitions"
+_OF_A_SESSION: Final = (*_REQUIRED, "spark.sql.sources.parallelPartitionDiscovery.threshold")
 """Settings that are applied even if other code has started Spark in this process."""
 _WRAPPERS: Final = ("Exception thrown in awaitResult", "Job aborted due to stage failure")
 
 
-def spark_session(master: str | None = None, app: str = "antiphon") -> SparkSession:
-    """The session of this process, started if there is none; `master` is `local[*]` unless given."""
+def spark_session(
+    master: str | None = None, app: str = "antiphon", *, conf: Mapping[str, str] | None = None
+) -> SparkSession:
+    """The session of this process, started if there is none; `master` is `local[*]` unless given.
+
+    `conf`: settings of Spark. They replace those of the user's configuration files, and these replace our defaults.
+    """
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
-    master = master or "local[*]"
+    chosen = configured() | dict(conf or {})
+    master = master or chosen.get("spark.master", "local[*]")
     if re.match(r"(local|yarn)\b|(spark|k8s)://", master) is None:
         raise ConfigurationError(
             f"{master!r} is not a Spark master; use local[*], spark://host:port, yarn or k8s://host:port"
@@ -57,8 +69,9 @@ def spark_session(master: str | None = None, app: str = "antiphon") -> SparkSess
     scratch = Path(tempfile.mkdtemp(prefix="antiphon-spark-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     with interrupt_held_back() as interrupt:  # interrupted while it starts, pyspark would leave a Java behind
-        session = _started(master, app, scratch, interrupt)
-        session.conf.set("spark.sql.shuffle.partitions", 2 * session.sparkContext.defaultParallelism)
+        session = _started(master, app, scratch, interrupt, chosen)
+        if _PARTITIONS not in chosen:
+            session.conf.set(_PARTITIONS, 2 * session.sparkContext.defaultParallelism)
         if not _is_local(master):
             archive = shutil.make_archive(str(scratch / "antiphon"), "zip", _PACKAGE.parent, _PACKAGE.name)
             session.sparkContext.addPyFile(archive)
@@ -71,11 +84,21 @@ def as_trace_error(directory: Path) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise TraceError(f"Spark failed on {directory}: {_reason(error)}") from error
+        hint = ""
+        if any(sign in str(error) for sign in _OUT_OF_MEMORY):
+            hint = "; its memory may be too small: choose more with --driver-memory, or fewer cores with --master"
+        raise TraceError(f"Spark failed on {directory}: {_reason(error)}{hint}") from error
 
 
-def _started(master: str, app: str, scratch: Path, interrupt: HeldBack) -> SparkSession:
-    settings = {**_settings(master, scratch), "spark.master": _with_attempts(master), "spark.app.name": app}
+def _started(master: str, app: str, scratch: Path, interrupt: HeldBack, chosen: Mapping[str, str]) -> SparkSession:
+    settings = {
+        **_settings(master, scratch),
+        "spark.app.name": app,
+        **chosen,
+        **_REQUIRED,
+        "spark.master": _with_attempts(master),
+        _JAVA_OPTIONS: " ".join(filter(None, [_log_option(), chosen.get(_JAVA_OPTIONS)])),
+    }
     try:
         with _environment(_variables(master)):
             context = SparkContext.getOrCreate(SparkConf().setAll([*settings.items()]))
@@ -88,11 +111,8 @@ def _started(master: str, app: str, scratch: Path, interrupt: HeldBack) -> Spark
 
 def _settings(master: str, scratch: Path) -> dict[str, str]:
     settings = {
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_log_configuration()}",
-        "spark.driver.memory": "2g",  # an upper bound; in local mode the driver is the executor too
+        "spark.driver.memory": f"{_heap_mib()}m",  # an upper bound; in local mode the driver is the executor too
         "spark.local.dir": str(scratch),
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.session.timeZone": "UTC",
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",  # no job just to list files
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
         "spark.ui.enabled": "false",
@@ -107,12 +127,19 @@ def _settings(master: str, scratch: Path) -> dict[str, str]:
     return settings
 
 
-def _log_configuration() -> str:
-    return Path(__file__).with_name("log4j2.properties").as_uri()
+def _heap_mib() -> int:
+    """A quarter of the memory, as Java itself would take."""
+    return max(_HEAP_MIB_MIN, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 22)
+
+
+def _log_option() -> str:
+    return f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
 
 
 def _variables(master: str) -> dict[str, str]:
     variables = {"JAVA_HOME": str(java_home())}
+    if (directory := configuration_directory()) is not None:
+        variables["SPARK_CONF_DIR"] = str(directory)
     home = Path(pyspark.__file__).parent
     if (home / "bin" / "spark-submit").exists():  # pip's own Spark, whatever else is installed
         variables["SPARK_HOME"] = str(home)

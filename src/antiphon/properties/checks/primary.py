@@ -165,16 +165,21 @@ def check_kept(history: History, promises: Promises) -> list[Verdict]:
 def check_returns(history: History, promises: Promises) -> list[Verdict]:
     """L11: at a quiet end a view is primary if it has most members of each view that shares a member with it.
 
-    These views include all that its members attempted or heard of. There must have been a primary view before. With a
-    configured size, a majority of that size decides.
+    These views include all that its members attempted or heard of. One of its members must have seen a view become
+    primary: those that only attempted the first one do not know that it was formed, and wait for the others (newtop.md
+    15, rule 3). With a configured size, a majority of that size decides.
     """
     chain = Chain(history, "L11", promises)
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     stays, promised = history.stays, promises.pairs("L11")
-    had = {each.group for each in chain.primary}
+    saw: dict[int, set[int]] = defaultdict(set)
+    for each in chain.primary:
+        saw[each.group].update(each.holds)
     for stay in np.flatnonzero(stays.final & (stays.leave == NEVER)).tolist():
         process, group, view = int(stays.process[stay]), int(stays.group[stay]), int(stays.view[stay])
-        if group not in had or not promised[process, group] or not _is_settled(history, stay):
+        if saw[group].isdisjoint(stays.members[stay]) or not promised[process, group]:
+            continue
+        if not _is_settled(history, stay):
             continue
         size = int(promises.primary_size[process])
         if 2 * len(stays.members[stay]) > size if size else _has_most(history, stay):

@@ -70,8 +70,9 @@ def check_states(history: History, promises: Promises, membership: Membership) -
     All members that hand over the state of a class hand over the same one, as it was before anything of the new group.
     A process that takes over a state takes that one. If the first view of a process has members of another class with a
     state, it takes over the state of each such class before it delivers anything, unless its views lose the class. If
-    there is only one state, it takes it unchanged. Processes that merge the states of the same classes, or that go on
-    together from one view, have the same state then. At a settled end no process waits for a state. What was delivered
+    there is only one state, it takes it unchanged. Processes that merge the states of the same classes have the same
+    state then; so have those that go on together from one view to the next, if that view has no class whose state one
+    of them lacks. At a settled end no process waits for a state. What was delivered
     in one formation is delivered in no other; with a sequencer, in none that a process which delivered it entered.
     Members of classes that the view tells to be alike have delivered the same in the formation that they come from.
     """
@@ -268,7 +269,7 @@ def _alive(membership: Membership, stay: int, entry: _Entry, taken: set[int]) ->
 
 
 def _differently_merged(history: History, membership: Membership, entries: list[_Entry]) -> Iterable[Found]:
-    """Of the processes that have their state in one view and go on together, those whose state differs from the first.
+    """Of the processes that merge the same states, or go on together with theirs, those that differ from the first.
 
     States of the same classes give the same result wherever they are merged.
     """
@@ -277,18 +278,33 @@ def _differently_merged(history: History, membership: Membership, entries: list[
         merged = entry.merged
         if merged is None:
             continue
-        here = int(history.stay_at(np.array([merged.row]))[0])
-        following = membership.following[here]
-        onward = membership.view[following] if following >= 0 else -1
         own = {entry.own} if membership.preceding[entry.stay] >= 0 else set[int]()
         taken = frozenset(own | {state.class_index for state in entry.rows("installed")})
-        keys: list[tuple[object, ...]] = [("classes", taken)]
-        keys += [("view", membership.view[here], onward)] if onward >= 0 else []
+        keys: list[tuple[object, ...]] = [("classes", taken), *_decided(history, membership, entry, merged)]
         for key in keys:
             first = known.setdefault(key, merged)
             if first.digest != merged.digest:
                 yield _found(history, merged, "differs from another process's, although both must be equal", first)
                 break
+
+
+def _decided(
+    history: History, membership: Membership, entry: _Entry, merged: _StateRow
+) -> Iterable[tuple[object, ...]]:
+    """The changes of view in the formation by which it is decided which states the process has.
+
+    It gives up the state of a class when a view loses the class. But it merges before it delivers anything, so its log
+    tells that earlier: in the views before, members of that class may have merged more.
+    """
+    taken = {state.class_index for state in entry.rows("installed")}
+    here = int(history.stay_at(np.array([merged.row]))[0])
+    while (following := membership.following[here]) >= 0:
+        formed = membership.formed[following]
+        if not _alive(membership, here if formed else following, entry, taken):
+            yield "view", membership.view[here], membership.view[following]
+        if formed:
+            return
+        here = following
 
 
 def _not_alike(history: History, membership: Membership, entries: list[_Entry], ordered: BoolArray) -> Iterable[Found]:

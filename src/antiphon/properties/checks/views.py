@@ -125,6 +125,12 @@ class Calls:
         for kinds, times in ((("join", "promote"), self._times), (("leave",), self._left)):
             for row in history.of_kind(*kinds).tolist():
                 times[int(rows.group[row]), int(rows.process[row])].append(int(rows.time[row]))
+        stays = history.stays
+        self._entered: dict[tuple[int, int], int] = {
+            (view, process): int(rows.time[row])
+            for view, process, row in zip(stays.view.tolist(), stays.process.tolist(), stays.row.tolist(), strict=True)
+        }
+        """By view and process, when it installed the view."""
         self._read_formations({group: code for code, group in enumerate(history.groups)})
 
     def _read_formations(self, code_of: dict[str, int]) -> None:
@@ -139,9 +145,13 @@ class Calls:
                         self._times[code_of[detail["group"]], code].append(int(history.rows.time[row]))
 
     def explain(self, stay: int, other: int) -> bool:
-        """True if, by the time of the view of the stay, the other had asked to be in the group and not left since."""
+        """True if, by the time of the view of the stay, the other had asked to be in the group and not left since.
+
+        If the other was in that view earlier, it may have left it again by now: its own time counts.
+        """
         stays = self._history.stays
         now, place = int(self._history.rows.time[stays.row[stay]]), (int(stays.group[stay]), other)
+        now = min(now, self._entered.get((int(stays.view[stay]), other), now))
         since = max((time for time in self._left.get(place, ()) if time <= now), default=0)
         return any(since <= time <= now for time in self._times.get(place, ()))
 

@@ -70,15 +70,12 @@ class Delivery:
             self._states.told(group, whole.state, whole.payloads[0], effects)
             self._installer.primaries.look(group)
         else:
-            effect = Deliver(whole)
-            if self._deliver(effect, whole, effects) and whole.ask is not None:
-                self._installer.asking.shown(effect, effects)
-
-    def _deliver(self, effect: Deliver, whole: BlockFrame, effects: list[Effect]) -> bool:
-        """False if it is held back."""
-        if self._groups.formed:
-            if self._histories is not None:
+            if self._histories is not None and self._groups.formed:
                 self._histories.delivered(whole)
-            return self._held_back.put(effect, effects)
-        effects.append(effect)
-        return True
+            effect = _new(Deliver, (whole,))
+            if group.transfer is None and not self._held_back.holds:
+                effects.append(effect)  # the usual case
+            elif not self._held_back.put(effect, effects):
+                return
+            if whole.ask is not None:
+                self._installer.asking.shown(effect, effects)

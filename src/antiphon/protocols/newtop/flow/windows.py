@@ -14,6 +14,7 @@ from antiphon.protocols.newtop import bounds
 from antiphon.protocols.newtop.frames import Flow
 from antiphon.protocols.newtop.settings import NewtopSettings
 
+_new: Final = tuple.__new__
 _WINDOW_SLACK: Final = 1 << 16
 """A peer may be this far beyond our window: windows are compared when a group is formed, not here."""
 
@@ -149,7 +150,7 @@ class FlowControl:
 
     def header(self, number: int) -> Flow:
         """The header of a message with this number; build it before the number is entered."""
-        return Flow(number, self.complete, self.stable, self.super_stable)
+        return _new(Flow, (number, self.complete, self.stable, self.super_stable))
 
     def carried(self, number: int) -> None:
         """We have sent this number, in a message of any kind."""

@@ -42,11 +42,13 @@ class Connections:
 
     def admits(self, frame: Frame, connection: int, /) -> bool:
         """True if a frame from this connection is accepted. Formations and requests belong to no connection."""
-        if type(frame) is not BlockFrame and isinstance(frame, FormationFrame):
+        if type(frame) is BlockFrame and self._incoming.get((frame.sender, frame.group)) == connection:
+            return True  # the usual case
+        if isinstance(frame, FormationFrame):
             if isinstance(frame, InstallFrame):
                 self._note(frame.sender, frame.group, connection)
             return self._proposals is None or not self._proposals.postpone(frame, self._numbers)
-        if type(frame) is not BlockFrame and isinstance(frame, AskingFrame):
+        if isinstance(frame, AskingFrame):
             return True
         if name_of(frame.group) == frame.group:
             return connection == 0

@@ -88,10 +88,17 @@ class TotalOrder:
     def take(self, upto: int) -> list[BlockFrame]:
         """All frames up to the largest block that is complete in all groups (Bmin)."""
         blocks, column = self._blocks, self._only_column
-        ready: list[BlockFrame] = []
+        if not blocks:
+            return []  # the usual case under light load
         limit = self._ahead + (column.minimum if column is not None else self._complete_everywhere())
         if upto < limit:
             limit = upto
+        return self._take_to(limit) if blocks[0] <= limit else []
+
+    def _take_to(self, limit: int) -> list[BlockFrame]:
+        """All frames up to this number, which is complete in all groups."""
+        blocks = self._blocks
+        ready: list[BlockFrame] = []
         while blocks and blocks[0] <= limit:
             row = self._rows.pop(heappop(blocks))
             if len(row) > 1:
@@ -159,12 +166,11 @@ class SafeOrder(TotalOrder):
 
     sent = received
 
-    def take(self, upto: int) -> list[BlockFrame]:
+    def _take_to(self, limit: int) -> list[BlockFrame]:
         """All frames before the first one that a member may lack."""
         if not self._is_asked_for:
-            return super().take(upto)
+            return super()._take_to(limit)
         ready: list[BlockFrame] = []
-        limit = min(upto, self._complete_everywhere())
         while self._blocks and self._blocks[0] <= limit:
             row = self._rows[self._blocks[0]]
             row.sort(key=_SENDER)
