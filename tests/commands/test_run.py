@@ -199,6 +199,35 @@ def test_a_process_that_begins_late_dates_what_came_before_by_the_clock_of_all(m
     assert summarise(judge(events_table(run.id, run.histories))) == "hold"
 
 
+def test_a_process_that_ends_late_sees_no_crash_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = parse_scenario("""
+        name = "slow-end"
+        options = { suspect_after = "30s" }
+        quiet = "100ms"
+        group = [{ name = "orders", members = 3 }]
+        workload = [{ group = "orders", messages = 20, interval = "10ms" }]
+    """)
+    finish = Remote.finish
+
+    async def late(remote: Remote) -> None:
+        if remote.id == "p2":
+            while len(finished) < 2:
+                await asyncio.sleep(0.005)
+            seen = {remote.status["now"]}
+            while len(seen) < 10:  # it runs on for a while, alone
+                await asyncio.sleep(0.005)
+                seen.add(remote.status["now"])
+        await finish(remote)
+        finished.append(remote)
+
+    finished: list[Remote] = []
+    monkeypatch.setattr(Remote, "finish", late)
+    run = run_locally(scenario)
+    assert all(history.rows[-1]["kind"] == "stop" for history in run.histories[:-1])
+    assert [row["members"] for row in run.histories[1].rows if row["kind"] == "view"] == [["p1", "p2", "p3"]]
+    assert summarise(judge(events_table(run.id, run.histories))) == "hold"
+
+
 def test_the_transport_can_be_chosen(antiphon: Console, tmp_path: Path) -> None:
     result = antiphon("run", SCENARIOS / "crash.toml", "--transport", "udp", "--out", tmp_path / "run", "--check")
     assert result.code == 0, result.out + result.err

@@ -96,13 +96,16 @@ class GroupPlayer(Player):
         await work
         self._moving.pop(group, None)
 
-    async def _end(self) -> None:
-        await self._member.stop()
+    def _finish(self) -> None:
+        self._member.driver.finish()
         core = self._member.core
         held = {group: core.unstable(group) for group in self._groups}
         leaving = sorted(group for group, what in self._moving.items() if what == "leave")
         moving = {"joining": sorted(self._moving.keys() - leaving), "leaving": leaving}
         self._recorder.stopped(self._clock(), held, {}, moving)
+
+    async def _close(self) -> None:
+        await self._mesh.close()
 
     # The application
 

@@ -147,10 +147,13 @@ class MulticastPlayer(Player):
             self._mesh.listen(group)
             self._core.join(group, now)
 
-    async def _end(self) -> None:
-        await self._driver.stop()
+    def _finish(self) -> None:
+        self._driver.finish()
         held = {group: self._core.unstable(group) for group in self._groups}
         self._recorder.stopped(self._clock(), held, {}, {"leaving": sorted(self._presence.leaving)})
+
+    async def _close(self) -> None:
+        await self._mesh.close()
 
     # Calls of the driver
 

@@ -83,8 +83,12 @@ class Player(ABC):
         """The status that the supervisor needs to decide whether the run is quiet."""
 
     @abstractmethod
-    async def _end(self) -> None:
-        """Stop, and record the final state of the process."""
+    def _finish(self) -> None:
+        """Do nothing more, and record the final state of the process. Connections stay open."""
+
+    @abstractmethod
+    async def _close(self) -> None:
+        """Close the connections."""
 
     # Orders of the supervisor
 
@@ -95,12 +99,7 @@ class Player(ABC):
             if order["do"] == "stop":
                 break
             await self._obey(order)
-        for task in [*self._tasks]:
-            task.cancel()
-        await self._end()
-        self._recorder.close()
-        if self._recorder.error is not None:
-            raise self._recorder.error
+        await self._close()
 
     async def _obey(self, order: dict[str, Any]) -> None:
         what = order.pop("do")
@@ -113,8 +112,20 @@ class Player(ABC):
             tell({"done": what})
         elif what == "go":
             self._go()
+        elif what == "finish":
+            self._complete_trace()
+            tell({"done": what})
         else:
             self._do(what, order)
+
+    def _complete_trace(self) -> None:
+        """All processes do this before any of them closes a connection, which would look like a crash to the others."""
+        for task in [*self._tasks]:
+            task.cancel()
+        self._finish()
+        self._recorder.close()
+        if self._recorder.error is not None:
+            raise self._recorder.error
 
     def _go(self) -> None:
         self._work(self._report())

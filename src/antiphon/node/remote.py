@@ -51,7 +51,9 @@ class Remote:
         self._paused = 0
         self._stalls = 0
         self._run = run
-        self._done = {"meet": asyncio.Event(), "set_clock": asyncio.Event()}  # by order, for orders that are answered
+        self._done = {
+            each: asyncio.Event() for each in ("meet", "set_clock", "finish")
+        }  # by order, for orders that are answered
         self._known = asyncio.Event()
         self._stopping = False
         self._child: asyncio.subprocess.Process | None = None
@@ -135,13 +137,21 @@ class Remote:
         assert self._child.stdin is not None
         self._child.stdin.write(json.dumps(what).encode() + b"\n")
 
+    async def finish(self) -> None:
+        """Let it write the end of its trace. It does nothing more then, but keeps its connections."""
+        if self.crashed:
+            return
+        if self._paused:
+            self._signal(signal.SIGCONT)
+        self.order(do="finish")
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._done["finish"].wait(), _GRACE_S)
+
     async def stop(self) -> None:
-        """Let it write the end of its trace; kill it if it does not."""
+        """Let it close its connections and end; kill it if it does not."""
         if self.crashed:
             return
         self._stopping = True
-        if self._paused:
-            self._signal(signal.SIGCONT)
         self.order(do="stop")
         if self._child is not None:
             with contextlib.suppress(TimeoutError):

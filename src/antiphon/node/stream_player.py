@@ -60,9 +60,12 @@ class StreamPlayer(Player):
         self._take()
         self._driver.stir()
 
-    async def _end(self) -> None:
-        await self._driver.stop()
+    def _finish(self) -> None:
+        self._driver.finish()
         self._recorder.stopped(self._clock(), {group: self._core.unstable(group) for group in self._groups}, {}, {})
+
+    async def _close(self) -> None:
+        await self._mesh.close()
 
     # Calls of the driver
 

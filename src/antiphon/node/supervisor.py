@@ -109,7 +109,7 @@ class LocalRun:
         try:
             await self._start()
             reason = await self._play(watch)
-            await asyncio.gather(*(remote.stop() for remote in self._remotes.values()))
+            await self._stop()
         finally:
             for remote in self._remotes.values():
                 remote.kill()
@@ -121,6 +121,12 @@ class LocalRun:
         if self._segments is not None:
             self._histories.cut(self._segments)
         return self._collect(quiet)
+
+    async def _stop(self) -> None:
+        """All traces end before the first connection is closed: a closed connection looks like a crash to its peer."""
+        await asyncio.gather(*(remote.finish() for remote in self._remotes.values()))
+        self._require_health()
+        await asyncio.gather(*(remote.stop() for remote in self._remotes.values()))
 
     def failed(self, process: ProcessId, errors: str) -> None:
         """A process has ended by itself."""

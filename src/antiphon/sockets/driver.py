@@ -93,9 +93,13 @@ class Driver:
     async def stop(self) -> None:
         """Transmit the last frames of the core, then close."""
         if not self._stopped:
-            self._turn()
-            self.halt()
+            self.finish()
             await self.transport.close()
+
+    def finish(self) -> None:
+        """Transmit the last frames of the core, then do nothing more. Connections stay open: no peer notices yet."""
+        self._turn()
+        self.halt()
 
     @property
     def stopped(self) -> bool:
@@ -136,6 +140,8 @@ class Driver:
 
     def arrived(self, peer: ProcessId, connection: int, sealed: Sequence[Sealed], *, overheard: bool = False) -> None:
         """Frames of a peer."""
+        if self._stopped:
+            return
         now, receive = self.clock(), self._drive.receive
         admits = None if self._connected is None else self._connected.admits
         for each in sealed:
@@ -155,6 +161,8 @@ class Driver:
 
     def connected(self, peer: ProcessId) -> None:
         """A connection is established."""
+        if self._stopped:
+            return
         number = self.transport.connection(peer)
         if self._connected is not None and number is not None:
             now = self.clock()
@@ -164,7 +172,7 @@ class Driver:
 
     def broke(self, peer: ProcessId, connection: int) -> None:
         """A connection is over, in both directions."""
-        if self._connected is not None:
+        if self._connected is not None and not self._stopped:
             now = self.clock()
             self._connected.disconnected(peer, now)
             self._connected.broke(peer, connection, now)
@@ -172,14 +180,15 @@ class Driver:
 
     def gone(self, peer: ProcessId) -> None:
         """There is evidence that a peer is dead."""
-        if self._connected is not None:
+        if self._connected is not None and not self._stopped:
             self._connected.gone(peer, self.clock())
             self.stir()
 
     def writable(self, ready: bool) -> None:
         """The transport is full, or takes more again."""
-        self.core.writable(ready, self.clock())
-        self.stir()
+        if not self._stopped:
+            self.core.writable(ready, self.clock())
+            self.stir()
 
     def _receive_all(self, frames: Iterable[Frame], now: int) -> None:
         for frame in frames:

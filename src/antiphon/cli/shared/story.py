@@ -94,12 +94,19 @@ def _fault_steps(faults: Sequence[_Fault], installs: Sequence[_Install]) -> Iter
             yield Step(fault.time_ns, f"{fault.process} is paused (SIGSTOP)")
         elif fault.kind == "pause":
             began = max(each.time_ns for each in faults if each.process == fault.process and each.begins)
-            excluded = any(fault.process in install.left for install in installs)
-            view = "the others have excluded it" if excluded else "the others waited, and it stays a member"
+            view = _consequence(fault.process, began, fault.time_ns, installs)
             seconds = (fault.time_ns - began) / 1e9
             yield Step(fault.time_ns, f"{fault.process} continues (SIGCONT) after {seconds:.3f} s; {view}")
         else:
             yield Step(fault.time_ns, f"{fault.kind} of {fault.process} {'begins' if fault.begins else 'ends'}")
+
+
+def _consequence(process: str, began_ns: int, ended_ns: int, installs: Sequence[_Install]) -> str:
+    """What the others did about a pause."""
+    exclusions = [each.first_ns for each in installs if process in each.left and each.first_ns >= began_ns]
+    if not exclusions:
+        return "the others waited, and it stays a member"
+    return "the others have excluded it" if min(exclusions) <= ended_ns else "the others waited"
 
 
 def _agreements(faults: Sequence[_Fault], installs: Sequence[_Install]) -> Iterator[Step]:
