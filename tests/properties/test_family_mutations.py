@@ -15,7 +15,7 @@ from tests.support.traces.classic_traces import SERVICES, good_classic_trace
 from tests.support.traces.handmade import verdicts, violated
 from tests.support.traces.mutations import Log, Mutation
 
-TRACES = 12
+TRACES = 6
 """Of each fault; `python -m tests.properties.mutants` has more."""
 SEEDS_MAX = 1500
 
@@ -61,9 +61,12 @@ def test_good_runs_with_acknowledgments_raise_no_alarm(stability: str) -> None:
 
 def raise_no_alarm(protocol: str, service: str, good: Callable[[int], pa.Table]) -> None:
     """No alarm, and every promised property has an opportunity."""
-    seen = set()
+    seen: set[str] = set()
+    promised = (PROMISES[protocol, service] & set(JUDGED)) - {"D14", "L10"}  # no requests, no periods told
     for seed in range(100):
+        if seed >= 25 and seen == promised:
+            return
         found = verdicts(good(seed))
         assert not [verdict for verdict in found.values() if verdict.violations], seed
         seen |= {name for (name, _), verdict in found.items() if verdict.opportunities}
-    assert seen == (PROMISES[protocol, service] & set(JUDGED)) - {"D14", "L10"}  # no requests, no periods told
+    assert seen == promised

@@ -45,7 +45,7 @@ def told(row: dict[str, object]) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("family", "runs"), [("classic", 120), ("two-phase", 150), ("combined", 80), ("synchronous", 60), ("acks", 40)]
+    ("family", "runs"), [("classic", 40), ("two-phase", 50), ("combined", 30), ("synchronous", 25), ("acks", 12)]
 )
 def test_random_scenarios_keep_every_promise(family: str, runs: int) -> None:
     """A few seeds of the campaign; a failing one is `FAMILIES[family].draw(seed)`, and becomes one of `ONCE_FAILED`."""

@@ -1,5 +1,7 @@
 """Receivers do not matter for a repair: its frames do not grow with their number (docs/spec/intergroup.md 7.6, 7.7)."""
 
+from functools import cache
+
 import pytest
 
 from antiphon.protocols.intergroup.membership.claims import Claim
@@ -55,6 +57,7 @@ def test_a_record_that_adds_nothing_is_covered() -> None:
     assert not heard.covers(cut("me", 100, c=1))
 
 
+@cache
 def _repaired(receivers: int) -> World:
     world = World(4, [f"r{number}" for number in range(receivers)])
     world.run(2_000)
