@@ -14,12 +14,13 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Final
 
 from antiphon.api.settings import settings
-from antiphon.core.effects import Deliver, Frame, Transmit
+from antiphon.core.effects import Deliver, Effect, Frame, Transmit
 from antiphon.protocols.newtop.process import NewtopProcess
 from antiphon.types import GroupId, ProcessId, first_view
 from antiphon.wire.codec import decode, encode
@@ -37,6 +38,7 @@ class Steps:
 
     def __init__(self, prepare: Callable[[], object]) -> None:
         chosen = settings("local", {"suspect_after": 5.0, "merge_every": 5.0}).core(datagrams=False, tracing=False)
+        chosen = replace(chosen, merely_total=frozenset({GROUP}))  # as a group with the service `Total()`
         view = first_view(GROUP, frozenset(NAMES))
         self.took: dict[str, list[int]] = defaultdict(list)
         self._prepare = prepare
@@ -66,23 +68,30 @@ class Steps:
             effects = core.drain(self._now)
         with self._timed(f"{step}: encode"):
             sealed = [encode(effect.frame) for effect in effects if isinstance(effect, Transmit)]
-        delivered = sum(isinstance(effect, Deliver) for effect in effects)
-        if delivered:
-            self._taken[name] += delivered
-            core.consumed(GROUP, self._taken[name], self._now)
+        self._consume(name, effects)
         return sealed
 
     def _let_time_pass(self) -> None:
-        """Send and receive due frames without counting them."""
-        for name, core in self._cores.items():
+        """Send and receive due frames, and the answers to them, without counting them."""
+        for core in self._cores.values():
             core.tick(self._now)
-            said: list[Frame] = [each.frame for each in core.drain(self._now) if isinstance(each, Transmit)]
-            for other in self._cores.values():
-                for frame in said:
-                    if other is not core:
-                        other.receive(frame, self._now)
-                        other.drain(self._now)
-            assert name in NAMES
+        while said := [frame for name in NAMES for frame in self._said(name)]:
+            for frame in said:
+                for name in NAMES:
+                    if name != frame.sender:
+                        self._cores[name].receive(frame, self._now)
+
+    def _said(self, name: ProcessId) -> list[Frame]:
+        effects = self._cores[name].drain(self._now)
+        self._consume(name, effects)
+        return [each.frame for each in effects if isinstance(each, Transmit)]
+
+    def _consume(self, name: ProcessId, effects: list[Effect]) -> None:
+        """The application takes what is delivered."""
+        delivered = sum(isinstance(effect, Deliver) for effect in effects)
+        if delivered:
+            self._taken[name] += delivered
+            self._cores[name].consumed(GROUP, self._taken[name], self._now)
 
     @contextmanager
     def _timed(self, step: str) -> Iterator[None]:

@@ -7,7 +7,7 @@ import pytest
 from antiphon.core.effects import Effect
 from antiphon.protocols.newtop.group import NewtopGroup
 from antiphon.protocols.newtop.membership.installer import ViewInstaller
-from antiphon.protocols.newtop.ordering.blocks import SafeOrder
+from antiphon.protocols.newtop.ordering.blocks import TotalOrder
 from antiphon.protocols.newtop.primary import lineage, rounds
 from antiphon.protocols.newtop.primary.lineage import Claim, Outcome, PrimaryView, Rule
 from antiphon.protocols.newtop.primary.rounds import Primaries, Round
@@ -62,7 +62,7 @@ def failed_members_pass_their_votes_on(patch: pytest.MonkeyPatch) -> None:
 
 def deliveries_are_not_safe(patch: pytest.MonkeyPatch) -> None:
     """Messages delivered in a primary view may be missing at its other members (14 rule 1)."""
-    patch.setattr(SafeOrder, "_stable", lambda _self, _frame: True)
+    patch.setattr(TotalOrder, "_stable", lambda _self, _frame: True)
 
 
 def numbers_stand_still(patch: pytest.MonkeyPatch) -> None:

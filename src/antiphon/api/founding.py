@@ -93,11 +93,6 @@ class Founder:
         self._proposals = 0
         self._propose_at_ns = 0
 
-    @property
-    def is_done(self) -> bool:
-        """Whether the group has been primary: it is founded, by us or by others."""
-        return self._is_member and self._group.health.primary
-
     def begin(self, contacts: tuple[ProcessId, ...]) -> None:
         """Start to look for the group, first at these contacts."""
         self._core.join(self._name, contacts, self._driver.clock())
@@ -109,9 +104,12 @@ class Founder:
         self._look()
 
     def turned(self) -> None:
-        """Act on answers that have arrived."""
-        if self._core.answers(self._name) is not self._heard and not self._is_member:
-            self._look()
+        """Act on answers that have arrived; once we are a member, only in the next round."""
+        answers = self._core.answers(self._name)
+        if answers is not self._heard:
+            self._heard = answers  # this runs in each turn, so one answer must not be looked at twice
+            if not self._is_member:
+                self._look()
 
     def troubles(self) -> list[str]:
         """Why we are not in the group yet: addresses not reached, peers that do not answer, or what the user chose."""
@@ -240,14 +238,15 @@ class Founding:
         self._core = core
         self._me = me
         self._round_s = round_s
-        self._founders: dict[GroupId, Founder] = {}
+        self.founders: dict[GroupId, Founder] = {}
+        """By group; until the group is primary."""
         self._timers: dict[GroupId, asyncio.TimerHandle] = {}
         self._log = LimitedLog("antiphon", pause_s=_WARNING_S, clock=lambda: driver.clock() / 1e9)
 
     async def join(self, group: Group, policy: Policy, contacts: tuple[ProcessId, ...] | None) -> None:
         """Wait until the process is in the group; asks `contacts` first, by default all peers."""
         name = GroupId(group.name)
-        self._founders[name] = founder = Founder(self._driver, self._core, self._me, group, policy, self._round_s)
+        self.founders[name] = founder = Founder(self._driver, self._core, self._me, group, policy, self._round_s)
         founder.begin(contacts or self._driver.transport.peers)
         self._ring(name)
         try:
@@ -259,32 +258,29 @@ class Founding:
             raise NotJoined(message) from None
 
     def end(self, name: GroupId) -> None:
-        """Stop looking for a group."""
-        if self._founders.pop(name, None) is not None:
+        """Stop looking for a group: it is founded, by us or by others, or we leave it."""
+        if self.founders.pop(name, None) is not None:
             self._timers.pop(name).cancel()
 
     def end_all(self) -> None:
         """The process ends."""
-        for name in [*self._founders]:
+        for name in [*self.founders]:
             self.end(name)
 
     def met(self) -> None:
         """A peer is connected: it may be in the groups that we look for."""
-        for founder in self._founders.values():
+        for founder in self.founders.values():
             founder.ask()
 
     def turned(self) -> None:
         """Answers may have arrived."""
-        for founder in self._founders.values():
+        for founder in self.founders.values():
             founder.turned()
 
     def _ring(self, name: GroupId) -> None:
         """A round begins."""
         self._timers[name] = asyncio.get_running_loop().call_later(self._round_s, self._ring, name)
-        founder = self._founders[name]
-        if founder.is_done:
-            self.end(name)
-            return
+        founder = self.founders[name]
         founder.ask()
         if founder.is_overdue:
             for trouble in founder.troubles():

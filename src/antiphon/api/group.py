@@ -204,6 +204,8 @@ class Group:
                 self._transfers.hand_over(effect.view, b"")  # an application without a state need not be asked
         elif isinstance(effect, effects.Primary):
             self._primary = effect.holds
+            if effect.holds:
+                self._member.stop_looking_for(self._id)
         elif isinstance(effect, effects.Transitional):
             self._primary = False
         elif isinstance(effect, effects.Left):

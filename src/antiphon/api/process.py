@@ -271,15 +271,12 @@ class LocalProcess:
 
     def look_for(self, name: str, others: tuple[ProcessId, ...]) -> None:
         """Merge with the groups of that name that these processes are in."""
-        self._look_for(GroupId(name), others)
+        self.core.merge(GroupId(name), others, self.driver.clock())
+        self.driver.stir()
 
     def suspect(self, process: ProcessId) -> None:
         """Suspect a process at once, without a timeout; others may refute it."""
         self.core.suspect(process, self.driver.clock())
-        self.driver.stir()
-
-    def _look_for(self, group: GroupId, others: tuple[ProcessId, ...]) -> None:
-        self.core.merge(group, others, self.driver.clock())
         self.driver.stir()
 
     def read_together(self) -> AsyncIterator[tuple[Group, Event]]:
@@ -359,8 +356,7 @@ class LocalProcess:
 
     def leave(self, group: GroupId) -> None:
         """The application leaves a group."""
-        if self._founding is not None:
-            self._founding.end(group)
+        self.stop_looking_for(group)
         self.core.leave(group, self.driver.clock())
         self.driver.stir()
 
@@ -458,6 +454,11 @@ class LocalProcess:
             self.refusals.note(effect.group, effect.process, explanation(effect.differences))
             group.refuse(mismatch(effect))
 
+    def stop_looking_for(self, group: GroupId) -> None:
+        """The group is founded, or left."""
+        if self._founding is not None:
+            self._founding.end(group)
+
     def queue(self, group: Group) -> None:
         """The next event is of that group."""
         if self._order is not None:
@@ -472,14 +473,14 @@ class LocalProcess:
                 group.refuse(taken)
         for name, group in self._groups.items():
             if group.health.members:
-                self._look_for(name, (peer,))
+                self.look_for(name, (peer,))
         self._founding.met()
 
     def turned(self) -> None:
         """A turn is over."""
         for group in self._groups.values():
             group.turned()
-        if self._founding is not None:
+        if self._founding is not None and self._founding.founders:
             self._founding.turned()
         if self._turns:
             self._wake_waiting()

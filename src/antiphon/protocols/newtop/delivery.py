@@ -59,7 +59,8 @@ class Delivery:
 
     def _hand_over(self, group: NewtopGroup, frame: BlockFrame, now: int, effects: list[Effect]) -> None:
         """Deliver a frame that may cause more than a delivery: a view, a whole message, a state."""
-        whole = group.deliver(frame, held=self._held_back.holds)
+        holds = self._held_back.holds
+        whole = group.deliver(frame, held=holds)
         if frame.notice is not None:
             self._installer.install(group, group.change.delivered(frame, group.view), now, effects)
         elif whole is None:
@@ -73,7 +74,7 @@ class Delivery:
             if self._histories is not None and self._groups.formed:
                 self._histories.delivered(whole)
             effect = _new(Deliver, (whole,))
-            if group.transfer is None and not self._held_back.holds:
+            if group.transfer is None and not holds:
                 effects.append(effect)  # the usual case
             elif not self._held_back.put(effect, effects):
                 return

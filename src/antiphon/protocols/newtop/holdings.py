@@ -89,11 +89,15 @@ class Holdings:
     def free(self, stable: int, effects: list[Effect]) -> None:
         """All members have everything up to that number."""
         self.freed = stable
-        self._forget(self.buffers.free(stable, effects))
+        freed = self.buffers.free(stable, effects)
+        if self._recovery is not None:
+            self._recovery.stable(freed)
 
     def free_nulls(self, stable: int) -> None:
         """The same for the nulls that flow control does not count."""
-        self._forget(self.buffers.nulls.free(stable))
+        freed = self.buffers.nulls.free(stable)
+        if self._recovery is not None:
+            self._recovery.stable(freed)
 
     def stabilised(self, stable: int, effects: list[Effect]) -> None:
         """All members have every block up to this number: free the blocks that flow control does not count."""
@@ -116,7 +120,9 @@ class Holdings:
         if told:
             effects += told  # in the order of the events
             told.clear()
-        self.account(flow)
+        if self._consumption.accounted < self._consumption.position:
+            self._consumption.account()
+        flow.settle()
         if flow.stable > self.freed:
             self.free(flow.stable, effects)
 
@@ -128,10 +134,8 @@ class Holdings:
             return True
         self._consumption.account()
         evicted = buffers.evict(flow.unconsumed.smallest)
-        self._forget([evicted] if evicted is not None else [])
-        return evicted is not None
-
-    def _forget(self, freed: list[BlockFrame]) -> None:
-        """No member will request these again."""
-        if freed and self._recovery is not None:
-            self._recovery.stable(freed)
+        if evicted is None:
+            return False
+        if self._recovery is not None:
+            self._recovery.stable([evicted])
+        return True

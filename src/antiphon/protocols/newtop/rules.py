@@ -19,7 +19,7 @@ from antiphon.protocols.newtop.membership.views import (
     SequencerChange,
     ViewChange,
 )
-from antiphon.protocols.newtop.ordering.blocks import SafeOrder, SlowOrder, TotalOrder
+from antiphon.protocols.newtop.ordering.blocks import SlowOrder, TotalOrder
 from antiphon.protocols.newtop.ordering.contract import Order
 from antiphon.protocols.newtop.ordering.relative import RelativeOrder
 from antiphon.protocols.newtop.ordering.streams import FifoOrder, ReliableOrder
@@ -31,7 +31,7 @@ from antiphon.types import View
 
 _ORDERS: Mapping[Service, type[Order]] = {
     "total": TotalOrder,
-    "total-safe": SafeOrder,
+    "total-safe": TotalOrder,
     "causal-slow": SlowOrder,
     "causal-fast": FastOrder,
     "causal-relative": RelativeOrder,

@@ -135,7 +135,8 @@ class Link(asyncio.BufferedProtocol):
     def write_all(self, frames: list[bytes]) -> None:
         """Small frames in one write, large ones as they are."""
         if len(frames) == 1:  # the usual case under light load
-            self.write(frames[0])
+            if self._transport is not None:
+                self._transport.write(frames[0])
             return
         small: list[bytes] = []
         for sealed in frames:

@@ -10,7 +10,7 @@ import asyncio
 import errno
 import struct
 from collections import deque
-from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -30,12 +30,12 @@ RECEIVED: Final = 67
 """The kind of an acknowledgment."""
 _ACKNOWLEDGED_FRAMES: Final = 256
 """An acknowledgment is due after this many frames."""
-_ACKNOWLEDGED_PART: Final = 4
+_ACKNOWLEDGED_PART: Final = 16
 """It is also due after this part of the bytes that we keep for the other end. It keeps as much for us, once both are in
-a view; until then less."""
-_LARGE_BYTES: Final = 1 << 14
+a view; until then less. What is kept longer than necessary displaces the rest from the cache of the processor."""
+_LARGE_BYTES: Final = 1 << 11
 """Larger frames are kept as objects, and encoded again if needed. The core keeps their payloads anyway, and memory that
-is used again at once stays in the cache of the processor."""
+is used again at once stays in the cache."""
 _KEPT_BYTES_MAX: Final = 1 << 18
 _MEMBER_BYTES_MAX: Final = 8 << 20
 """Frames kept for one peer, and for one in a view with us. A session whose peer lacks older frames cannot go on."""
@@ -98,6 +98,7 @@ class Session:
         "_owed_frames",
         "_owes",
         "_unkept",
+        "_unkept_bytes",
         "link",
         "number",
         "other",
@@ -119,6 +120,7 @@ class Session:
         self.waiting: list[bytes] = []
         """Frames that the next `flush` sends."""
         self._unkept: list[Kept] = []
+        self._unkept_bytes = 0
         self._base = 0
         self._kept: deque[Kept] = deque()
         self._kept_bytes = 0
@@ -147,13 +149,15 @@ class Session:
         """Keep a frame until `flush`."""
         self.waiting.append(sealed)
         self._unkept.append(kept)
+        self._unkept_bytes += kept[1]
 
     def flush(self) -> None:
         """Send what waits, or keep it for the next connection."""
         waiting, self.waiting = self.waiting, []
         self._kept += self._unkept
         self._unkept.clear()
-        self._kept_bytes += _size_bytes(waiting)
+        self._kept_bytes += self._unkept_bytes
+        self._unkept_bytes = 0
         if self._kept_bytes > self._kept_bytes_max:
             self._trim()
         if self.link is not None:
@@ -247,7 +251,9 @@ class Sessions:
         """Frames have arrived by this connection."""
         session = link.session
         if session is not None and session.link is link and self.receiver is not None:
-            if session.took(len(sealed), _size_bytes(sealed)) and not session.waiting:
+            frames = len(sealed)  # under light load there is one
+            size_bytes = len(sealed[0]) if frames == 1 else sum(map(len, sealed))
+            if session.took(frames, size_bytes) and not session.waiting:
                 self._dirty.append(session)
             self.receiver.arrived(session.peer, session.number, sealed)
 
@@ -361,11 +367,6 @@ class Sessions:
             self._looking.pop(session).cancel()
         if session in self._ends:
             self._ends.pop(session).cancel()
-
-
-def _size_bytes(frames: Sequence[Sealed]) -> int:
-    """Of all together; under light load there is one."""
-    return len(frames[0]) if len(frames) == 1 else sum(map(len, frames))
 
 
 def offer_in(sealed: Sealed) -> Offer:

@@ -32,9 +32,9 @@ class Cuts:
         """Nothing above this number is delivered before the next cut; a plain attribute, read at every drain."""
 
     @property
-    def first(self) -> Cut | None:
-        """The next cut."""
-        return self._heap[0] if self._heap else None
+    def first(self) -> Cut:
+        """The next cut; there is one if `upto` is below `BEYOND`."""
+        return self._heap[0]
 
     @property
     def highest(self) -> int:

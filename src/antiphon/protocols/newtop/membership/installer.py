@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from antiphon.core.effects import Effect, InstallView, Transitional
+from antiphon.core.vectors import BEYOND
 from antiphon.protocols.newtop.answers import Answers
 from antiphon.protocols.newtop.asking.asking import Asking
 from antiphon.protocols.newtop.formation.held_back import HeldBack
@@ -98,8 +99,8 @@ class ViewInstaller:
 
     def change(self, now: int, effects: list[Effect]) -> bool:
         """Install due views, by number or because all have flushed; True if this may have consequences."""
-        cut = self._cuts.first
-        if cut is not None:
+        if self._cuts.upto != BEYOND:
+            cut = self._cuts.first
             if not self._order.passed(cut.number) or self._withheld(cut):
                 return False
             self._pass(self._cuts.pop(), now, effects)

@@ -22,6 +22,9 @@ class TotalOrder:
     """Deliver blocks into which no group can still send, in increasing (block, sender) over all groups (safe1', safe2).
 
     (block, sender) is unique among data: a process numbers its data messages of all groups from one counter.
+
+    In groups that ask for it nothing is delivered before it is stable (newtop.md 14, rule 1). The order stays one over
+    all groups: an unstable message delays all larger ones, in every group, and the cuts.
     """
 
     total: ClassVar[bool] = True
@@ -41,6 +44,7 @@ class TotalOrder:
     def _begin(self) -> None:
         self._columns = [group.discipline.horizon for group in self._groups.values()]
         self._only_column = self._columns[0] if len(self._columns) == 1 else None
+        self._any_safe = any(group.progress.safe for group in self._groups.values())
         counters = (group.numbers.counter for group in self._groups.values())
         self._counter = next(counters, BlockCounter())  # one for all groups
 
@@ -54,6 +58,7 @@ class TotalOrder:
         self._drop(dropped)
         self._columns = [column for column in self._columns if column is not group.discipline.horizon]
         self._only_column = self._columns[0] if len(self._columns) == 1 else None
+        self._any_safe = any(other.progress.safe for other in self._groups.values() if other is not group)
         return dropped
 
     def drained(self, group: NewtopGroup | None, number: int) -> bool:  # noqa: ARG002
@@ -76,6 +81,8 @@ class TotalOrder:
     def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:  # noqa: ARG002
         """Keep the frame until it is deliverable."""
         block = frame.block
+        if self._any_safe:
+            group.news.await_word(block)  # others deliver it only after our acknowledgment (rule 2)
         row = self._rows[block]
         if not row:
             heappush(self._blocks, block)
@@ -86,14 +93,16 @@ class TotalOrder:
     """Our own message waits like all others."""
 
     def take(self, upto: int) -> list[BlockFrame]:
-        """All frames up to the largest block that is complete in all groups (Bmin)."""
+        """All frames up to the largest block that is complete in all groups (Bmin), as far as they may be delivered."""
         blocks, column = self._blocks, self._only_column
         if not blocks:
             return []  # the usual case under light load
         limit = self._ahead + (column.minimum if column is not None else self._complete_everywhere())
         if upto < limit:
             limit = upto
-        return self._take_to(limit) if blocks[0] <= limit else []
+        if blocks[0] > limit:
+            return []
+        return self._take_stable(limit) if self._any_safe else self._take_to(limit)
 
     def _take_to(self, limit: int) -> list[BlockFrame]:
         """All frames up to this number, which is complete in all groups."""
@@ -108,8 +117,26 @@ class TotalOrder:
             self._counter.witness(ready[-1].block)
         return ready
 
+    def _take_stable(self, limit: int) -> list[BlockFrame]:
+        """All of these before the first one that a member may lack."""
+        ready: list[BlockFrame] = []
+        while self._blocks and self._blocks[0] <= limit:
+            row = self._rows[self._blocks[0]]
+            row.sort(key=_SENDER)
+            stable = list(takewhile(self._stable, row))
+            ready += stable
+            if len(stable) < len(row):
+                del row[: len(stable)]
+                break
+            del self._rows[heappop(self._blocks)]
+        if ready:
+            self._counter.witness(ready[-1].block)
+        return ready
+
     def passed(self, block: int) -> bool:
         """True if no group can still send up to this number, and `take` has returned all of it."""
+        if self._any_safe and self._blocks and self._blocks[0] <= block:
+            return False  # an unstable message waits
         return self._complete_everywhere() >= block
 
     def failed(self, group: NewtopGroup, detection: Detection) -> list[BlockFrame]:
@@ -137,59 +164,11 @@ class TotalOrder:
                 self._blocks.remove(frame.block)
         heapify(self._blocks)
 
-    def _complete_everywhere(self) -> int:
-        return min([column.minimum for column in self._columns], default=BEYOND)
-
-
-class SafeOrder(TotalOrder):
-    """Total order that delivers nothing before it is stable, in the groups that ask for it (newtop.md 14, rule 1).
-
-    The order stays one over all groups: an unstable message delays all larger ones, in every group, and the cuts.
-    While no group asks for it, this is total order, and costs no more.
-    """
-
-    def _begin(self) -> None:
-        super()._begin()
-        self._is_asked_for = any(group.progress.safe for group in self._groups.values())
-
-    def closed(self, group: NewtopGroup) -> list[BlockFrame]:
-        """Deliveries no longer wait for this group."""
-        others = (each for each in self._groups.values() if each is not group)
-        self._is_asked_for = any(other.progress.safe for other in others)
-        return super().closed(group)
-
-    def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:
-        """Others deliver it only after our acknowledgment, so its receipt is news (rule 2)."""
-        if self._is_asked_for:
-            group.news.await_word(frame.block)
-        return super().received(group, frame, now)
-
-    sent = received
-
-    def _take_to(self, limit: int) -> list[BlockFrame]:
-        """All frames before the first one that a member may lack."""
-        if not self._is_asked_for:
-            return super()._take_to(limit)
-        ready: list[BlockFrame] = []
-        while self._blocks and self._blocks[0] <= limit:
-            row = self._rows[self._blocks[0]]
-            row.sort(key=_SENDER)
-            stable = list(takewhile(self._stable, row))
-            ready += stable
-            if len(stable) < len(row):
-                del row[: len(stable)]
-                break
-            del self._rows[heappop(self._blocks)]
-        if ready:
-            self._counter.witness(ready[-1].block)
-        return ready
-
-    def passed(self, block: int) -> bool:
-        """True if also no unstable message up to this number waits."""
-        return super().passed(block) and not (self._blocks and self._blocks[0] <= block)
-
     def _stable(self, frame: BlockFrame) -> bool:
         return frame.block <= self._groups[frame.group].progress.safe_block
+
+    def _complete_everywhere(self) -> int:
+        return min([column.minimum for column in self._columns], default=BEYOND)
 
 
 class SlowOrder(TotalOrder):
