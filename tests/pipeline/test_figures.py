@@ -80,6 +80,36 @@ def test_one_run_in_this_process_and_many_under_spark_come_to_the_same(
         assert figures(events) == pytest.approx(figures_of(measured[run])), run
 
 
+def test_without_spark_and_part_by_part_they_are_the_same(
+    traces: dict[str, pa.Table], tmp_path: Path, spark: SparkSession
+) -> None:
+    for run, events in traces.items():
+        for number in range(3):  # each run in three files, with all processes in each
+            rows = pa.array(range(number, len(events), 3), pa.int64())
+            write(tmp_path, events.take(rows), f"{run}-{number}.parquet")
+    whole = statistics(None, tmp_path)
+    assert whole == statistics(spark, tmp_path)
+    for rows_per_part in (1, 700):
+        found = statistics(None, tmp_path, rows_per_part=rows_per_part)
+        assert flat(asdict(found)) == pytest.approx(flat(asdict(whole))), rows_per_part
+
+
+def test_of_many_runs_only_the_totals_are_told(traces: dict[str, pa.Table], tmp_path: Path) -> None:
+    for run, events in traces.items():
+        write(tmp_path, events, f"{run}.parquet")
+    each, total = statistics(None, tmp_path), statistics(None, tmp_path, runs_max=2)
+    assert (len(each.runs), total.runs) == (len(traces), ())
+    assert (total.overall, total.number_of_runs) == (each.overall, len(traces))
+
+
+def test_numbers_that_cannot_be_true_are_refused() -> None:
+    huge = row("a", 0, 0, "send", requested=0, sender="a", sender_incarnation=0, number=2**62)
+    with pytest.raises(TraceError, match="has number 4,611,686,018,427,387,904, which cannot be true"):
+        figures(table([huge]))
+    with pytest.raises(TraceError, match="negative incarnation"):
+        figures(table([row("a", 0, 0, "start") | {"incarnation": -1}]))
+
+
 def test_figures_are_as_declared(traces: dict[str, pa.Table]) -> None:
     rows = [figures(events) for events in traces.values()]
     assert all(list(each) == FIGURES.names for each in rows)

@@ -156,3 +156,12 @@ def test_runs_that_differ_in_their_seed_alone_have_a_mean(antiphon: Console, dir
     assert (told["scenario"], told["settings"], told["runs"]) == ("waiting", {}, ["r1", "r2"])
     assert (told["figures"]["blocked_ns"]["least"], told["figures"]["blocked_ns"]["most"]) == (0, 2 * 10**9)
     assert "± " not in antiphon("stats", directories[0]).out
+
+
+def test_quick_measures_in_this_process_and_says_so(antiphon: Console, directories: tuple[Path, Path]) -> None:
+    for chosen in ([directories[1]], directories):
+        quick, usual = antiphon("stats", *chosen, "--quick"), antiphon("stats", *chosen)
+        assert quick.out.splitlines() == [*usual.out.splitlines(), "measured in this process, without Spark"]
+        assert antiphon("stats", *chosen, "--quick", "--json").out == antiphon("stats", *chosen, "--json").out
+    refused = antiphon.refused("stats", directories[0], "--quick", "--driver-memory", "4g")
+    assert "--master, --conf and --driver-memory need PySpark and go without --quick" in refused

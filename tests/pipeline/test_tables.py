@@ -3,7 +3,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from antiphon.pipeline.dataset import events
-from antiphon.pipeline.tables.silver import answers, blocked, deliveries, messages, stability, views
+from antiphon.pipeline.tables.silver import blocked, deliveries, messages, stability, views
 from tests.support.datasets import Row, row, two_members, write
 
 
@@ -128,12 +128,6 @@ def test_messages_without_receivers_are_marked(tmp_path: Path, spark: SparkSessi
         ("a", 3, 695, False),
         ("b", 0, 600, False),
     ]
-
-
-def test_answers_know_their_latency(tmp_path: Path, spark: SparkSession) -> None:
-    write(tmp_path, [row("a", 0, 900, "answer", requested=250), *two_members()[:2]])
-    rows = answers(events(spark, tmp_path)).collect()
-    assert [(each["process"], each["group"], each["latency_ns"]) for each in rows] == [("a", "g", 650)]
 
 
 def test_a_view_is_in_force_until_the_next_the_leaving_or_the_end(tmp_path: Path, spark: SparkSession) -> None:

@@ -49,7 +49,7 @@ def statistics(*runs: str) -> Statistics:
     members = tuple(MemberStatistics(name, 617, 1234, 99.5, LATENCY, 1.5e6, 17, 27, FLOW) for name in ("a", "b"))
     group = GroupStatistics("orders", 98.5, LATENCY, STABILITY, 0, None, TRAFFIC, BUSY, 17, FLOW, EXPERIMENT, members)
     overall = run_statistics(None, replace(group, members=()))
-    return Statistics("exact", overall, tuple(run_statistics(run, group) for run in runs))
+    return Statistics("exact", overall, tuple(run_statistics(run, group) for run in runs), len(runs))
 
 
 def run_statistics(run: str | None, *groups: GroupStatistics) -> RunStatistics:
@@ -153,7 +153,7 @@ def hostile_page() -> Page:
         runs=(RunVerdict(about, "violated", (HOSTILE,)), RunVerdict(replace(about, run="other"), "hold", ())),
         overall="violated",
         properties=({**violated(HOSTILE, HOSTILE), "group": HOSTILE, "note": HOSTILE},),
-        statistics=Statistics("approximate", replace(figures, run=None), (figures,)),
+        statistics=Statistics("approximate", replace(figures, run=None), (figures,), 1),
         histograms=(LatencyHistogram(HOSTILE, [0, MS], [1]),),
         happenings=(Happening(0, HOSTILE),),
         scene=drawn,

@@ -1,11 +1,10 @@
-"""Figures of groups that change, from the sums of Spark: late joiners and recovered processes."""
+"""Figures of groups that change, from tallies: late joiners and recovered processes."""
 
 from typing import Any
 
-from antiphon.pipeline.figures.summing import summed
+from antiphon.pipeline.figures.summing import Taken, of_run
 
 TALLY: dict[str, Any] = {
-    "run": "r",
     "group": "orders",
     "incarnation": 0,
     "type": None,
@@ -14,14 +13,14 @@ TALLY: dict[str, Any] = {
     "frames": 0,
     "moves": 0,
     "blocks": 0,
-    "unblocks": 0,
+    "blocked_ns": 0,
     "first_request_ns": 0,
     "frames_with_copies": 0,
     "first_ns": 0,
     "last_ns": 2_000,
     "view_changes": 0,
 } | dict.fromkeys(
-    "payload_bytes header_bytes stamp_bytes packed copies wire_bytes sender_work receiver_work unstable_max waits_ns "
+    "payload_bytes header_bytes stamp_bytes packed copies wire_bytes sender_work receiver_work unstable_max "
     "idle_ns unstable_blocks_max buffers_max".split()
 )
 
@@ -32,16 +31,15 @@ def tally(process: str, delivered: int, **columns: Any) -> dict[str, Any]:
 
 def test_the_rate_of_a_group_is_that_of_its_permanent_members() -> None:
     rows = [tally("p1", 10), tally("p2", 8), tally("p3", 1, moves=1)]
-    (group,) = summed(rows, [], exact=True).runs[0].groups
+    (group,) = of_run("r", rows, Taken({}, {})).groups
     assert group.per_second == 8e6
     assert [member.process for member in group.members] == ["p1", "p2", "p3"]
 
 
 def test_incarnations_of_a_process_are_one_member() -> None:
-    reborn = tally("p2", 3, incarnation=1, blocks=1, waits_ns=-5_000, last_ns=9_000)
-    rows = [tally("p1", 10), tally("p2", 4, moves=1, blocks=1, waits_ns=-500), reborn]
-    (group,) = summed(rows, [], exact=True).runs[0].groups
+    reborn = tally("p2", 3, incarnation=1, blocks=1, blocked_ns=4_000, last_ns=9_000)
+    rows = [tally("p1", 10), tally("p2", 4, moves=1, blocks=1, blocked_ns=1_500), reborn]
+    (group,) = of_run("r", rows, Taken({}, {})).groups
     assert [(member.process, member.delivered) for member in group.members] == [("p1", 10), ("p2", 7)]
-    # An open wait lasts to the end of the incarnation that waits.
-    assert group.flow.blocked_ns == (2_000 - 500) + (9_000 - 5_000)
+    assert (group.flow.blocked_times, group.flow.blocked_ns) == (2, 1_500 + 4_000)
     assert group.per_second == 1e7

@@ -120,9 +120,9 @@ def one_run(files: Iterable[Path]) -> bool:
     return len({run for path in files for run in _runs(path)}) == 1
 
 
-def read_events(files: Iterable[Path]) -> pa.Table:
-    """The files' rows as one Arrow table with the columns that the checkers read, as `as_read` types them."""
-    return pa.concat_tables([_read(path) for path in files])
+def read_events(files: Iterable[Path], names: Sequence[str] = READ) -> pa.Table:
+    """The files' rows as one Arrow table with these columns, by default those that the checkers read."""
+    return pa.concat_tables([_read(path, names) for path in files])
 
 
 def open_coded(path: Path) -> pq.ParquetFile:
@@ -160,10 +160,10 @@ def events(spark: "SparkSession", directory: Path) -> "DataFrame":
     return spark.read.schema(from_arrow_schema(EVENTS)).parquet(*paths).select(*EVENTS.names)
 
 
-def _read(path: Path) -> pa.Table:
+def _read(path: Path, names: Sequence[str]) -> pa.Table:
     try:
         # A task has one core. Texts that repeat stay dictionary-encoded, as in Parquet.
-        found = pq.ParquetFile(path, read_dictionary=CODED).read(columns=READ, use_threads=False).select(READ)
+        found = pq.ParquetFile(path, read_dictionary=CODED).read(columns=[*names], use_threads=False).select(names)
         return found.cast(pa.schema([as_read(field) for field in found.schema]))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TraceError(f"{path} cannot be read: {_cause(error)}") from error

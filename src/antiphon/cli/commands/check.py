@@ -1,19 +1,21 @@
 """`antiphon check DIR`: judge every promised property over every run of a directory, with Spark or without."""
 
-from importlib.util import find_spec
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from antiphon.cli.shared.output import Json, print_json, progress
+from antiphon.cli.shared.output import Json, out, print_json, progress
 from antiphon.cli.shared.paths import path_argument
-from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, SparkChoice, spark_choice, started
+from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, Quick, spark_choice, started_unless
 from antiphon.cli.shared.traces import collected
 from antiphon.cli.shared.verdicts import Every, as_document, exit_code, print_verdicts
-from antiphon.errors import ConfigurationError
 from antiphon.properties.promises import known
-from antiphon.properties.verdicts.verdict import Verdict
+from antiphon.properties.verdicts.summary import VerdictSummary
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def check(
@@ -32,10 +34,7 @@ def check(
         int,
         typer.Option(min=1, metavar="N", help="Judge a run with more events in parts of about this many."),
     ] = 4_000_000,
-    in_process: Annotated[
-        bool,
-        typer.Option("--in-process", help="Judge in this process. This is the default if PySpark is not installed."),
-    ] = False,
+    quick: Quick = False,
     every: Every = False,
     json: Json = False,
     master: Master = None,
@@ -55,42 +54,35 @@ def check(
     files, unusable = sound_event_files(collected(directory))  # report a wrong directory before Spark starts
     if unusable and not (keep_going and files):
         raise unusable[0]
-    if in_process or find_spec("pyspark") is None:
-        verdicts = _judge_in_process(directory, required, choice, keep_going=keep_going)
-    else:
-        verdicts = _judge_with_spark(directory, required, choice, keep_going=keep_going, rows_per_task=rows_per_task)
+    spark = started_unless(quick, choice)
+    with progress("judging") as advance:
+        summary = _judged(spark, directory, required, rows_per_task, advance, keep_going=keep_going)
     if json:
-        print_json(as_document(verdicts, required))
+        print_json(as_document(summary, required))
     else:
-        print_verdicts(verdicts, required, every=every)
-    raise typer.Exit(exit_code(verdicts))
+        print_verdicts(summary, required, every=every)
+        if spark is None:
+            out.print("judged in this process, without Spark", highlight=False)
+    raise typer.Exit(exit_code(summary))
 
 
-def _judge_in_process(
-    directory: Path, required: frozenset[str], choice: SparkChoice, *, keep_going: bool
-) -> list[Verdict]:
-    from antiphon.pipeline.jobs.in_process import verify_in_process  # noqa: PLC0415
+def _judged(
+    spark: "SparkSession | None",
+    directory: Path,
+    required: frozenset[str],
+    rows_per_task: int,
+    advance: Callable[[int, int], None],
+    *,
+    keep_going: bool,
+) -> VerdictSummary:
+    if spark is None:
+        from antiphon.pipeline.jobs.in_process import verify_in_process  # noqa: PLC0415 - only one of the two is needed
 
-    if choice:
-        raise ConfigurationError(
-            "--master, --conf and --driver-memory need PySpark and go without --in-process: install `antiphon[cli]`"
+        return VerdictSummary.of(
+            verify_in_process(directory, required=required, keep_going=keep_going, progress=advance)
         )
-    with progress("judging") as advance:
-        return verify_in_process(directory, required=required, keep_going=keep_going, progress=advance)
+    from antiphon.pipeline.jobs.verify import verify_in_total  # noqa: PLC0415
 
-
-def _judge_with_spark(
-    directory: Path, required: frozenset[str], choice: SparkChoice, *, keep_going: bool, rows_per_task: int
-) -> list[Verdict]:
-    from antiphon.pipeline.jobs.verify import verify  # noqa: PLC0415 - Spark takes a second to import
-
-    spark = started(choice)
-    with progress("judging") as advance:
-        return verify(
-            spark,
-            directory,
-            required=required,
-            keep_going=keep_going,
-            progress=advance,
-            rows_per_task=rows_per_task,
-        )
+    return verify_in_total(
+        spark, directory, required=required, keep_going=keep_going, progress=advance, rows_per_task=rows_per_task
+    )

@@ -20,6 +20,7 @@ from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, spark_choic
 from antiphon.cli.shared.story import agreement, story
 from antiphon.cli.shared.verdicts import Every, as_document, exit_code, print_verdicts
 from antiphon.node.supervisor import run_locally
+from antiphon.properties.verdicts.summary import VerdictSummary
 from antiphon.scenario.read import parse_scenario, run_id
 from antiphon.sim.run import Run
 from antiphon.trace.directory import appearing, check_free, write_run
@@ -73,16 +74,17 @@ def demo(
     page = directory / "report.html"
     with waiting("drawing the page"):
         write_page(page, render(collect(spark, directory, verdicts=verdicts, statistics=figures)))
+    summary = VerdictSummary.of(verdicts)
     if json:
-        print_json({"check": as_document(verdicts), "statistics": asdict(figures), "page": str(page)})
+        print_json({"check": as_document(summary), "statistics": asdict(figures), "page": str(page)})
     else:
         if every:
             print_statistics(figures)
         _print_speed(figures)
-        print_verdicts(verdicts, every=every)
+        print_verdicts(summary, every=every)
         _say(f"page: {page}")
         _suggest(directory)
-    raise typer.Exit(exit_code(verdicts))
+    raise typer.Exit(exit_code(summary))
 
 
 def _narrate(run: Run) -> None:

@@ -15,6 +15,7 @@ from antiphon.cli.shared.verdicts import Every, exit_code
 from antiphon.errors import ConfigurationError
 from antiphon.node.refusals import refuse
 from antiphon.node.supervisor import run_locally
+from antiphon.properties.verdicts.summary import VerdictSummary
 from antiphon.scenario.read import read_scenario, run_id, with_transport
 from antiphon.trace.directory import appearing, check_free, write_run
 from antiphon.trace.segments import segments_in
@@ -69,4 +70,4 @@ def run(
             typer.echo(f"antiphon: the trace up to the interrupt is in {out_directory}", err=True)
         raise KeyboardInterrupt
     if check:
-        raise typer.Exit(exit_code(outcome.verdicts))
+        raise typer.Exit(exit_code(VerdictSummary.of(outcome.verdicts)))

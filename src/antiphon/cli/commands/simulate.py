@@ -19,6 +19,7 @@ from antiphon.cli.shared.verdicts import Every, as_document, exit_code, print_ve
 from antiphon.cli.shared.views import ViewChange, sentences, view_changes
 from antiphon.errors import ConfigurationError, abbreviated
 from antiphon.properties.judge import judge
+from antiphon.properties.verdicts.summary import VerdictSummary
 from antiphon.properties.verdicts.verdict import Verdict
 from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import parse_scenario, read_scenario, run_id, scenario_toml, with_seed
@@ -103,7 +104,7 @@ def simulate(
             write_index(aside, [(outcome.record, outcome.scenario_toml) for outcome in outcomes])
     print_outcomes(outcomes, out_directory, check, json, traced=chosen.trace == "full", every=every)
     if check:
-        raise typer.Exit(exit_code([verdict for outcome in outcomes for verdict in outcome.verdicts]))
+        raise typer.Exit(exit_code(VerdictSummary.of(verdict for outcome in outcomes for verdict in outcome.verdicts)))
 
 
 def simulate_one(scenario: Scenario, carry: Carry, check: bool, directory: Path | None) -> Outcome:
@@ -201,7 +202,7 @@ def print_outcomes(
         document: dict[str, Any] = {"runs": [asdict(outcome.summary) for outcome in outcomes]}
         document["directory"] = str(directory) if directory is not None else None
         if check:
-            document["check"] = as_document(verdicts)
+            document["check"] = as_document(VerdictSummary.of(verdicts))
         print_json(document)
         return
     if len(outcomes) > 10:
@@ -216,7 +217,7 @@ def print_outcomes(
         held = "trace" if traced else "scenario (tracing is off)"
         out.print(f"{held} in {escape(str(directory))}", highlight=False)
     if check:
-        print_verdicts(verdicts, every=every)
+        print_verdicts(VerdictSummary.of(verdicts), every=every)
 
 
 def _timed(outcome: Outcome) -> str:

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from antiphon.cli.shared.output import Json, out, print_json, waiting
 from antiphon.cli.shared.paths import path_argument
-from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, spark_choice, started
+from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, Quick, spark_choice, started_unless
 from antiphon.cli.shared.traces import collected
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def stats(
         list[Path],
         path_argument("DIR...", "A run directory, or a directory of many runs; several are compared."),
     ],
+    quick: Quick = False,
     json: Json = False,
     master: Master = None,
     conf: Conf = None,
@@ -70,7 +71,7 @@ def stats(
     choice = spark_choice(master, conf, driver_memory)
     for directory in directories:
         find_event_files(collected(directory))
-    spark = started(choice)
+    spark = started_unless(quick, choice)
     with waiting("measuring"):
         measured = [(str(directory), statistics(spark, directory)) for directory in directories]
     if json:
@@ -81,18 +82,20 @@ def stats(
     else:
         _print_beside("directory", [(name, figures.overall) for name, figures in measured])
         _print_note(*(figures.percentiles for _, figures in measured))
+    if spark is None and not json:
+        out.print("measured in this process, without Spark", highlight=False)
 
 
 def print_statistics(figures: "Statistics") -> None:
     """Show the traffic of each group, and the members of a single run; several runs have a row each and a sum."""
-    runs = figures.runs
-    shown = runs[0] if len(runs) == 1 else figures.overall
+    runs, number = figures.runs, figures.number_of_runs
+    shown = runs[0] if number == 1 else figures.overall
     for group in shown.groups:
-        out.print(_members(group, runs=len(runs)))
+        out.print(_members(group, runs=number))
         out.print(_traffic(group))
-    if len(runs) > 1 or len(shown.groups) > 1:
-        rows = [(each.run or "", each) for each in runs] if len(runs) <= RUNS_MAX else []
-        _print_beside("run", [*rows, ("all", figures.overall)] if len(runs) > 1 else rows)
+    if number > 1 or len(shown.groups) > 1:
+        rows = [(each.run or "", each) for each in runs] if number <= RUNS_MAX else []
+        _print_beside("run", [*rows, ("all", figures.overall)] if number > 1 else rows)
     else:
         _print_work(shown)
     if any(len(each.runs) > 1 for each in figures.configurations):
@@ -207,7 +210,7 @@ def _beside(what: str, rows: Iterable[tuple[str, "RunStatistics"]]) -> Table:
 
 
 def _members(group: "GroupStatistics", runs: int) -> Table:
-    over = f", {runs} runs" if runs > 1 else ""
+    over = f", {runs:,} runs" if runs > 1 else ""
     table = Table(title=f"Group {escape(group.group)}: latency from request to delivery{over}", title_justify="left")
     table.add_column("member")
     headings = ("delivered", "per second", "p50 ms", "p90 ms", "p99 ms", "max ms", "unstable max", "blocked ms")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -37,6 +38,15 @@ DriverMemory = Annotated[
         metavar="SIZE",
         help="Heap of Spark's driver, e.g. 8g; default: your Spark configuration, else a quarter of the memory.",
         show_default=False,
+    ),
+]
+
+Quick = Annotated[
+    bool,
+    typer.Option(
+        "--quick",
+        "--in-process",
+        help="Do it in this process, without Spark: sooner done with a few runs. The default without PySpark.",
     ),
 ]
 
@@ -76,6 +86,17 @@ def started(choice: SparkChoice) -> "SparkSession":
 
     with waiting("starting Spark"):
         return spark_session(choice.master, conf=choice.conf)
+
+
+def started_unless(quick: bool, choice: SparkChoice) -> "SparkSession | None":
+    """The Spark session of this command; None if the work is to be done in this process."""
+    if not quick and find_spec("pyspark") is not None:
+        return started(choice)
+    if choice:
+        raise ConfigurationError(
+            "--master, --conf and --driver-memory need PySpark and go without --quick: install `antiphon[cli]`"
+        )
+    return None
 
 
 def report_kept_results(done: int, total: int, place: Path) -> None:

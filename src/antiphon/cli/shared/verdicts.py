@@ -10,8 +10,7 @@ from rich.table import Table
 
 from antiphon.cli.shared.output import out
 from antiphon.properties.promises import JUDGED, NOT_JUDGED
-from antiphon.properties.verdicts.summary import PropertySummary, by_property, summarise
-from antiphon.properties.verdicts.verdict import Verdict
+from antiphon.properties.verdicts.summary import PropertySummary, VerdictSummary
 from antiphon.properties.verdicts.wording import promise
 
 _GROUPS_SHOWN_MAX: Final = 2
@@ -35,26 +34,20 @@ _SENTENCE: Final = {
 }
 
 
-def as_document(verdicts: Sequence[Verdict], required: frozenset[str] = frozenset()) -> dict[str, Any]:
+def as_document(summary: VerdictSummary, required: frozenset[str] = frozenset()) -> dict[str, Any]:
     """The document that `check --json` prints; `required` are the properties asked for beyond the promises."""
     return {
-        "verdict": summarise(verdicts),
-        "properties": by_property(verdicts),
+        "verdict": summary.overall,
+        "properties": summary.properties,
         "required": _in_order(required),
         "not_judged": list(NOT_JUDGED),
-        "ill_formed": [{"run": run, "sentence": sentence} for run, sentence in _ill_formed(verdicts)],
+        "ill_formed": [{"run": run, "sentence": sentence} for run, sentence in summary.ill_formed],
     }
 
 
-def _ill_formed(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
-    """The runs that could not be judged, each with the reason."""
-    errors = [verdict for verdict in verdicts if verdict.outcome == "harness error"]
-    return [(verdict.run, verdict.example.sentence) for verdict in errors if verdict.example]
-
-
-def exit_code(verdicts: Sequence[Verdict]) -> int:
+def exit_code(summary: VerdictSummary) -> int:
     """0 if all hold, 1 if one is violated, 3 if a trace could not be judged."""
-    return EXIT[summarise(verdicts)]
+    return EXIT[summary.overall]
 
 
 def _in_order(properties: frozenset[str]) -> list[str]:
@@ -71,12 +64,12 @@ def _lines(rows: Sequence[PropertySummary]) -> list[list[PropertySummary]]:
     return [*lines.values()]
 
 
-def print_verdicts(verdicts: Sequence[Verdict], required: frozenset[str] = frozenset(), *, every: bool = False) -> None:
+def print_verdicts(summary: VerdictSummary, required: frozenset[str] = frozenset(), *, every: bool = False) -> None:
     """Counts, a sentence for each violation, the verdict; with `every`, the table of all properties first."""
-    rows = by_property(verdicts)
+    rows = summary.properties
     if every:
-        out.print(_table(rows, runs=len({verdict.run for verdict in verdicts})))
-    _print_ill_formed(verdicts)
+        out.print(_table(rows, runs=len(summary.runs)))
+    _print_ill_formed(summary.ill_formed)
     for row in rows:
         if row["example"] and row["outcome"] != "harness error":
             more = f" ({row['violations'] - 1:,} more)" if row["violations"] > 1 else ""
@@ -86,7 +79,7 @@ def print_verdicts(verdicts: Sequence[Verdict], required: frozenset[str] = froze
         _print_notes(rows)
     if required:
         out.print(f"required of every service: {', '.join(_in_order(required))}")
-    overall = summarise(verdicts)
+    overall = summary.overall
     unjudged = f"; promised but without a checker yet: {', '.join(NOT_JUDGED)}" if NOT_JUDGED else ""
     counts = f" ({_counts(rows)})" if rows else ""
     out.print(f"[bold]{overall}[/]: {_SENTENCE[overall]}{counts}{unjudged}", highlight=False, soft_wrap=True)
@@ -121,8 +114,7 @@ def _table(rows: Sequence[PropertySummary], runs: int) -> Table:
     return table
 
 
-def _print_ill_formed(verdicts: Sequence[Verdict]) -> None:
-    ill_formed = _ill_formed(verdicts)
+def _print_ill_formed(ill_formed: Sequence[tuple[str, str]]) -> None:
     for run, why in ill_formed[:_ILL_FORMED_SHOWN_MAX]:
         out.print(escape(f"run {run} could not be judged: {why}"), highlight=False, soft_wrap=True)
     if len(ill_formed) > _ILL_FORMED_SHOWN_MAX:

@@ -1,40 +1,52 @@
 """Configurations: runs that differ only in their seed. The mean of each figure, and its confidence interval."""
 
-import json
+import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import sqrt
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, Final
 
+import pyarrow as pa
+
 from antiphon.errors import TraceError
-from antiphon.pipeline.figures.measures import Configuration, Interval, RunStatistics
-from antiphon.pipeline.figures.one_run import Figures, figures_of
+from antiphon.pipeline.figures.measures import Configuration, Interval
 from antiphon.pipeline.tables.schemas import FIGURES
 from antiphon.trace.directory import RunRecord, read_index
 
 _QUANTILES: Final = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281)
 """Student's t for a two-sided 95 %, by degrees of freedom from 1."""
 _NORMAL: Final = 1.959964
+CONFIGURATIONS_MAX: Final = 1_000
+_SEED: Final = re.compile(r"^seed = \d+\n", re.MULTILINE)
+"""The line in which the scenarios of one configuration differ, as we write it."""
 
 
-def configurations(directory: Path, runs: Iterable[RunStatistics]) -> tuple[Configuration, ...]:
-    """The configurations of the runs in a directory, in the order of their first runs; none without an index."""
+def configurations(directory: Path, runs: pa.Table) -> tuple[Configuration, ...]:
+    """The configurations of the runs in a directory, in the order of their first runs; none without an index.
+
+    `runs`: their figures, one row each. If there are too many configurations, only those with several runs count.
+    """
     if not any((directory / name).is_file() for name in ("runs.parquet", "run.json")):
         return ()
-    measured = {run.run: figures_of(run) for run in runs if run.run is not None}
+    place = {run: number for number, run in enumerate(runs["run"].to_pylist())}
     parts: dict[str, list[str]] = defaultdict(list)
-    names: dict[str, str] = {}
+    first: dict[str, tuple[RunRecord, str]] = {}
     for record, text in read_index(directory):
-        if record.run in measured:
-            scenario = _without_seed(record, text)
+        if record.run in place:
+            scenario = _SEED.sub("", text, count=1)
             parts[scenario].append(record.run)
-            names[scenario] = record.scenario
-    settings = _differing([_flat(json.loads(scenario)) for scenario in parts])
+            first.setdefault(scenario, (record, text))
+    if len(parts) > CONFIGURATIONS_MAX:
+        several = [scenario for scenario, own in parts.items() if len(own) > 1]
+        parts = {scenario: parts[scenario] for scenario in several[:CONFIGURATIONS_MAX]}
+    settings = _differing([_flat(_without_seed(*first[scenario])) for scenario in parts])
     return tuple(
-        Configuration(names[scenario], own, tuple(ids), _intervals([measured[run] for run in ids]))
+        Configuration(
+            first[scenario][0].scenario, own, tuple(ids), _intervals(runs.take([place[each] for each in ids]))
+        )
         for (scenario, ids), own in zip(parts.items(), settings, strict=True)
     )
 
@@ -58,18 +70,18 @@ def student_t(degrees: int) -> float:
     return z + first / degrees + second / degrees**2 + third / degrees**3
 
 
-def _intervals(runs: Sequence[Figures]) -> dict[str, Interval]:
+def _intervals(runs: pa.Table) -> dict[str, Interval]:
     """The interval of every figure that some run has, over the runs that have it."""
-    known = {name: [value for run in runs if (value := run[name]) is not None] for name in FIGURES.names}
+    known = {name: runs[name].drop_null().to_pylist() for name in FIGURES.names}
     return {name: interval(values) for name, values in known.items() if values}
 
 
-def _without_seed(record: RunRecord, text: str) -> str:
+def _without_seed(record: RunRecord, text: str) -> dict[str, Any]:
     try:
         scenario = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise TraceError(f"the scenario of run {record.run} cannot be read: {error}") from error
-    return json.dumps({key: value for key, value in scenario.items() if key != "seed"}, sort_keys=True, default=str)
+    return {key: value for key, value in scenario.items() if key != "seed"}
 
 
 def _differing(scenarios: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
+Percentiles = Literal["exact", "approximate"]
+
 
 @dataclass(frozen=True, slots=True)
 class Latency:
@@ -199,8 +201,10 @@ class Configuration:
 class Statistics:
     """Figures of a dataset; `dataclasses.asdict` gives its JSON."""
 
-    percentiles: Literal["exact", "approximate"]
+    percentiles: Percentiles
     overall: RunStatistics
     runs: tuple[RunStatistics, ...]
+    """Empty if there are too many."""
+    number_of_runs: int
     configurations: tuple[Configuration, ...] = ()
     """Empty if the directory does not record the scenarios of its runs."""

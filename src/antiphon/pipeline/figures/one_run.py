@@ -1,15 +1,30 @@
-"""The figures of one run: from its Arrow table in this process, or from measures that Spark computed."""
+"""The figures of one run: from its Arrow table, or part by part if it is large."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from antiphon.errors import TraceError
+from antiphon.pipeline.figures.kernel import Course, Kernel, Scope
 from antiphon.pipeline.figures.measures import RunStatistics
-from antiphon.pipeline.figures.single import latencies, tallies
-from antiphon.pipeline.figures.summing import mean_ns, summed
+from antiphon.pipeline.figures.rows import Codes, Rows, read
+from antiphon.pipeline.figures.spreads import Spread
+from antiphon.pipeline.figures.summing import Row, Taken, mean_ns, of_run
 from antiphon.pipeline.tables.schemas import FIGURES
 
 Figures = dict[str, float | int | None]
 """By the names of `FIGURES`; None if a trace does not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One run, and what its figures are made of."""
+
+    statistics: RunStatistics
+    tallies: Sequence[Row]
+    spreads: Mapping[Scope, Spread]
 
 
 def figures(events: pa.Table) -> Figures:
@@ -18,12 +33,30 @@ def figures(events: pa.Table) -> Figures:
 
 
 def run_statistics(events: pa.Table) -> RunStatistics:
-    """One run's measures, equal to those that Spark computes; TraceError if the table does not hold exactly one run."""
-    runs = events["run"].unique()
+    """One run's measures; TraceError if the table does not hold exactly one run."""
+    runs = pc.unique(events["run"])
     if len(runs) != 1:
         raise TraceError(f"figures need a table with one run, but this table has {len(runs)}")
-    [statistics] = summed(tallies(events), latencies(events), exact=True).runs
-    return statistics
+    rows = [read(events, Codes.empty())]
+    return measured(runs[0].as_py(), lambda: rows, once=False).statistics
+
+
+def measured(run: str, parts: Callable[[], Iterable[Rows]], *, exact: bool = True, once: bool = True) -> Measured:
+    """Measure one run. `parts` is called twice; each time it gives all rows, in parts with whole logs of processes.
+
+    Percentiles are interpolated between all values if `exact`, else between bins. TraceError if `once` and rows occur
+    more than once.
+    """
+    course = Course()
+    for rows in parts():
+        course.take(rows)
+    course.close()
+    kernel = Kernel(course, exact=exact, once=once)
+    for rows in parts():
+        kernel.take(rows)
+    latencies = {scope: latency for scope, spread in kernel.spreads.items() if (latency := spread.latency())}
+    statistics = of_run(run, kernel.tallies, Taken(latencies, kernel.overheads))
+    return Measured(statistics, kernel.tallies, kernel.spreads)
 
 
 def figures_of(run: RunStatistics) -> Figures:

@@ -1,6 +1,7 @@
 """Files and runs that cannot be judged, each with a verdict that says why, so that none passes unnoticed."""
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -37,11 +38,10 @@ def _whole_units(files: Iterable[Path], *, damaged: bool) -> tuple[list[list[Pat
     return [unit for unit in units if unit not in torn], [TraceError(located(unit, sentence)) for unit in torn]
 
 
-def missing_runs(directory: Path, verdicts: Iterable[Verdict]) -> list[Verdict]:
+def missing_runs(directory: Path, judged: AbstractSet[str]) -> list[Verdict]:
     """A run without its events must not pass unnoticed."""
-    lost = traced_runs(directory) - {verdict.run for verdict in verdicts}
     sentence = "runs.parquet names this run, and no file in events that can be read holds it"
-    return [cannot_tell(run, sentence) for run in lost]
+    return [cannot_tell(run, sentence) for run in sorted(traced_runs(directory) - judged)]
 
 
 def cannot_tell(run: str, sentence: str) -> Verdict:

@@ -1,13 +1,13 @@
 """Judge every run of a dataset with Spark, and combine the verdicts.
 
-The properties are the plain functions of `antiphon.properties`. Spark only distributes units of files over its workers
-with `mapInArrow`, and shuffles nothing. A run with too many rows for one task is split into several (`shares.py`), in
-the same job. An error inside a task comes back as a row that names its file, and is raised here as one sentence.
+The properties are the plain functions of `antiphon.properties`; `tasks.py` distributes units of files over workers. A
+run with too many rows for one task is split into several (`shares.py`), in the same job. An error inside a task comes
+back as a row that names its file, and is raised here as one sentence.
 """
 
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -15,16 +15,15 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from antiphon.errors import TraceError
 from antiphon.pipeline.jobs.doubtful import UNKNOWN_RUN, cannot_tell, judgeable_units, located, missing_runs, placed
 from antiphon.pipeline.jobs.shares import Judge, Share, deal, pointless, put_together
-from antiphon.pipeline.spark.interrupts import interrupt_held_back
-from antiphon.pipeline.spark.job import TASKS_PER_CORE, Progress, collected
-from antiphon.pipeline.spark.session import as_trace_error
+from antiphon.pipeline.jobs.tasks import in_tasks
+from antiphon.pipeline.spark.job import Progress, silent
 from antiphon.properties.judge import judge_all
 from antiphon.properties.promises import known
+from antiphon.properties.verdicts.summary import VerdictSummary
 from antiphon.properties.verdicts.verdict import VERDICTS, Verdict, from_table, to_table
 
 ROWS_PER_TASK: Final = 4_000_000
@@ -32,8 +31,14 @@ ROWS_PER_TASK: Final = 4_000_000
 
 _RESULTS: Final = pa.schema(
     [field.with_nullable(nullable=True) for field in VERDICTS]
-    + [pa.field("error", pa.string()), pa.field("traceback", pa.string()), pa.field("share", pa.int64())]
+    + [
+        pa.field("summary", pa.binary()),
+        pa.field("error", pa.string()),
+        pa.field("traceback", pa.string()),
+        pa.field("share", pa.int64()),
+    ]
 )
+"""A row is a verdict, or the summary of all whole runs of a task, or an error."""
 
 
 def verify(
@@ -53,36 +58,60 @@ def verify(
     `rows_per_task` rows is judged in parts.
     """
     required = known(required)
+    shares, unjudged = _shares(directory, judge, required, rows_per_task, keep_going=keep_going)
+    table = in_tasks(spark, directory, shares, _each_verdict, _RESULTS, progress or silent, "antiphon verify")
+    verdicts = [*_cannot_tell(unjudged), *_verdicts(shares, table, keep_going=keep_going)]
+    missing = missing_runs(directory, {verdict.run for verdict in verdicts})
+    return sorted([*verdicts, *missing], key=lambda verdict: verdict.run)
+
+
+def verify_in_total(
+    spark: SparkSession,
+    directory: Path,
+    *,
+    required: frozenset[str] = frozenset(),
+    keep_going: bool = False,
+    progress: Progress | None = None,
+    rows_per_task: int = ROWS_PER_TASK,
+) -> VerdictSummary:
+    """The summary of these verdicts. Tasks add up what they judge, so the driver needs no memory for each run."""
+    required = known(required)
+    shares, unjudged = _shares(directory, None, required, rows_per_task, keep_going=keep_going)
+    table = in_tasks(spark, directory, shares, _in_total, _RESULTS, progress or silent, "antiphon verify")
+    is_summary = pc.is_valid(table["summary"])
+    summary = VerdictSummary.of(
+        [*_cannot_tell(unjudged), *_verdicts(shares, table.filter(pc.invert(is_summary)), keep_going=keep_going)]
+    )
+    for packed in table.filter(is_summary)["summary"].to_pylist():
+        summary.merge(VerdictSummary.unpacked(packed))
+    summary.add(missing_runs(directory, summary.runs))
+    return summary
+
+
+def _shares(
+    directory: Path, judge: Judge | None, required: frozenset[str], rows_per_task: int, *, keep_going: bool
+) -> tuple[list[Share], list[str]]:
+    """The work, the longest first, so that none is left alone at the end; and why the rest cannot be judged."""
     units, unjudged = judgeable_units(directory, keep_going=keep_going)
-    shares = _shares(units, judge, required, rows_per_task)
-    table = _results(spark, directory, shares, progress or (lambda _done, _total: None))
-    is_failed = pc.is_valid(table.column("error"))
+    whole, limit = judge or partial(judge_all, required=required), None if judge else rows_per_task
+    shares = [share for unit in units for share in deal(unit, whole, required, limit)]
+    return sorted(shares, key=lambda share: share.bytes, reverse=True), unjudged
+
+
+def _verdicts(shares: Sequence[Share], table: pa.Table, *, keep_going: bool) -> list[Verdict]:
+    """The verdicts in these rows; those on parts of a large run are put together."""
+    is_failed = pc.is_valid(table["error"])
     found = _by_share(table.filter(pc.invert(is_failed)))
     excused = pointless(shares, found)
     failed = [row for row in table.filter(is_failed).to_pylist() if row["share"] not in excused]
     if failed and not keep_going:
         raise _failure(failed)
     verdicts = put_together(shares, found, {row["share"] for row in failed})
-    sentences = [*unjudged, *(row["error"] for row in failed)]
-    untold = [cannot_tell(UNKNOWN_RUN, sentence) for sentence in sentences]
-    return sorted([*untold, *verdicts, *missing_runs(directory, verdicts)], key=lambda verdict: verdict.run)
+    return [*_cannot_tell(row["error"] for row in failed), *verdicts]
 
 
-def _shares(units: list[list[Path]], judge: Judge | None, required: frozenset[str], rows_per_task: int) -> list[Share]:
-    """The work, the longest first, so that none is left alone at the end."""
-    whole, limit = judge or partial(judge_all, required=required), None if judge else rows_per_task
-    shares = [share for unit in units for share in deal(unit, whole, required, limit)]
-    return sorted(shares, key=lambda share: share.bytes, reverse=True)
-
-
-def _results(spark: SparkSession, directory: Path, shares: Sequence[Share], progress: Progress) -> pa.Table:
-    """What the tasks found, in rows of `_RESULTS`."""
-    with interrupt_held_back():
-        tasks = min(len(shares), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
-        numbers = spark.range(0, tasks, 1, numPartitions=tasks)
-        results = numbers.mapInArrow(_task(shares, tasks), from_arrow_schema(_RESULTS))
-    with as_trace_error(directory):
-        return collected(results, tasks, progress, "antiphon verify")
+def _cannot_tell(sentences: Iterable[str]) -> list[Verdict]:
+    return [cannot_tell(UNKNOWN_RUN, sentence) for sentence in sentences]
 
 
 def _by_share(table: pa.Table) -> dict[int, list[Verdict]]:
@@ -93,29 +122,39 @@ def _by_share(table: pa.Table) -> dict[int, list[Verdict]]:
     return found
 
 
-def _task(shares: Sequence[Share], tasks: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function of a worker, given the number of its task: task i takes every share i + k·tasks."""
-
-    def judged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column("id").to_pylist():
-                for place in range(number, len(shares), tasks):
-                    yield from _judged(shares[place], place).to_batches()
-                    pa.default_memory_pool().release_unused()
-
-    return judged
+def _each_verdict(shares: Iterator[tuple[int, Share]]) -> Iterator[pa.Table]:
+    """One row for each verdict."""
+    for place, share in shares:
+        yield _told(place, *_judged(share))
 
 
-def _judged(share: Share, place: int) -> pa.Table:
-    """The verdicts on one share, or one row that says why there are none."""
+def _in_total(shares: Iterator[tuple[int, Share]]) -> Iterator[pa.Table]:
+    """One row for all verdicts on whole runs. Those on parts of runs cannot be added up."""
+    summary = VerdictSummary()
+    for place, share in shares:
+        verdicts, errors = _judged(share)
+        if share.task is None:
+            summary.add(verdicts)
+            verdicts = []
+        if verdicts or errors:
+            yield _told(place, verdicts, errors)
+    yield pa.Table.from_pylist([{"summary": summary.packed()}], schema=_RESULTS)
+
+
+def _judged(share: Share) -> tuple[list[Verdict], list[dict[str, str]]]:
+    """The verdicts on one share, or why there are none."""
     files = share.files
     try:
-        rows = to_table(placed(files, verdict) for verdict in share.judge()).to_pylist()
+        return [placed(files, verdict) for verdict in share.judge()], []
     except TraceError as error:
-        rows = [{"error": located(files, str(error))}]
+        return [], [{"error": located(files, str(error))}]
     except Exception as error:  # an error of a checker must not become a Java stack trace
         sentence = f"the checker failed with {type(error).__name__}: {error}"
-        rows = [{"error": located(files, sentence), "traceback": traceback.format_exc()}]
+        return [], [{"error": located(files, sentence), "traceback": traceback.format_exc()}]
+
+
+def _told(place: int, verdicts: Sequence[Verdict], errors: Sequence[dict[str, str]]) -> pa.Table:
+    rows = [*to_table(verdicts).to_pylist(), *errors]
     return pa.Table.from_pylist([{**row, "share": place} for row in rows], schema=_RESULTS)
 
 

@@ -22,6 +22,11 @@ from antiphon.pipeline.spark.interrupts import interrupt_held_back
 Progress = Callable[[int, int], None]
 """Called with the number of tasks done and the number of all tasks, in the calling thread, ever increasing."""
 
+
+def silent(_done: int, _total: int) -> None:
+    """Progress that nobody sees."""
+
+
 TASKS_PER_CORE: Final = 16
 """Enough for a smooth bar and no long wait for the last; each costs some hundredths of a second."""
 _POLL_SECONDS: Final = 0.2

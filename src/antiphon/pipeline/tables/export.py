@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -58,7 +59,7 @@ def write_tables(spark: SparkSession, directory: Path, out: Path, progress: Prog
                 progress(done, total)
                 query(source).write.option("compression", "zstd").parquet(f"file://{_folder(out, table).absolute()}")
         progress(total - 1, total)
-        for table, rows in measured(statistics(spark, directory)).items():
+        for table, rows in measured(statistics(spark, directory, runs_max=inf)).items():
             _write(rows, _folder(out, table))
         progress(total, total)
     except BaseException:

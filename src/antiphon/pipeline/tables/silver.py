@@ -155,22 +155,9 @@ def _without_receivers(events: DataFrame) -> DataFrame:
     return views.filter(F.col("receivers") == "[]").select(*_STAY, F.lit(True).alias("deserted")).distinct()
 
 
-def answers(events: DataFrame) -> DataFrame:
-    """One row for each answered request to a group: which process asked, when, and how long it took."""
-    rows = events.filter(F.col("kind") == "answer").select(
-        "run", "group", "process", "incarnation", "time", "requested"
-    )
-    return rows.select("*", (F.col("time") - F.col("requested")).alias("latency_ns"))
-
-
 def detail(key: str) -> Column:
     """A value of the `detail` JSON as a string, null if the row has none."""
     return F.get_json_object(F.col("detail"), f"$.{key}")
-
-
-def detail_number(key: str) -> Column:
-    """A value of the `detail` JSON as a whole number, null if the row has none."""
-    return detail(key).try_cast("bigint")
 
 
 def _identity() -> Column:

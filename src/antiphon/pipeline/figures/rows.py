@@ -1,0 +1,161 @@
+"""The columns of a trace that figures are made of, as numpy arrays: names as codes, a null as -1 or as zero."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from antiphon.errors import TraceError
+from antiphon.types import ProcessId, process_id
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+MEASURED: Final = (
+    "run process incarnation index time requested kind group sender number sender_incarnation view previous "
+    "payload_bytes header_bytes unstable upto detail"
+).split()
+"""The columns that figures are made of."""
+UNKNOWN: Final = int(np.iinfo(np.int64).min)
+"""Stands for a null time or number."""
+
+
+class Names:
+    """Codes of texts, the same for all parts of a run. Code 0 is a null."""
+
+    def __init__(self) -> None:
+        self.texts: list[str | None] = [None]
+        self._code: dict[str | None, int] = {None: 0}
+
+    def codes(self, column: Any) -> IntArray:
+        """The codes of a column of texts; new texts get new codes."""
+        coded = column.combine_chunks()
+        coded = coded if pa.types.is_dictionary(coded.type) else coded.dictionary_encode()
+        known = [self.code(text) for text in coded.dictionary.to_pylist()]
+        places: IntArray = np.asarray(pc.fill_null(coded.indices, len(known)).to_numpy(zero_copy_only=False), np.int64)
+        codes: IntArray = np.array([*known, 0], np.int64)[places]
+        return codes
+
+    def code(self, text: str | None) -> int:
+        """The code of one text."""
+        code = self._code.setdefault(text, len(self.texts))
+        if code == len(self.texts):
+            self.texts.append(text)
+        return code
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """The names of one run."""
+
+    processes: Names
+    """Names of processes, without incarnation."""
+    groups: Names
+    views: Names
+    kinds: Names
+
+    @classmethod
+    def empty(cls) -> "Codes":
+        """No name yet."""
+        return cls(Names(), Names(), Names(), Names())
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Some rows of one run, among them all rows of each process incarnation that has any."""
+
+    codes: Codes
+    kind: IntArray
+    process: IntArray
+    incarnation: IntArray
+    owner: IntArray
+    """The process incarnation that wrote the row, as a position in `owners`."""
+    owners: tuple[tuple[int, int], ...]
+    """Process and incarnation."""
+    index: IntArray
+    time: IntArray
+    requested: IntArray
+    group: IntArray
+    sender: IntArray
+    sender_incarnation: IntArray
+    number: IntArray
+    view: IntArray
+    previous: IntArray
+    payload_bytes: IntArray
+    header_bytes: IntArray
+    unstable: IntArray
+    upto: Any
+    """The Arrow column."""
+    detail: Any
+    """The Arrow column."""
+
+    def of_kind(self, *kinds: str) -> IntArray:
+        """The positions of the rows of these kinds."""
+        wanted = [self.codes.kinds.code(kind) for kind in kinds]
+        return np.flatnonzero(self.kind == wanted[0] if len(wanted) == 1 else np.isin(self.kind, wanted))
+
+    def name(self, owner: int) -> ProcessId:
+        """The name of a process incarnation."""
+        process, incarnation = self.owners[owner]
+        return process_id(self.codes.processes.texts[process] or "", incarnation)
+
+    def details(self, rows: IntArray) -> list[dict[str, Any]]:
+        """The parsed details of these rows; what is no JSON object counts as empty."""
+        return parsed(self.detail.take(pa.array(rows)).to_pylist())
+
+
+def read(table: pa.Table, codes: Codes) -> Rows:
+    """The rows of a table, which are of one run."""
+    process, incarnation = codes.processes.codes(table["process"]), _integers(table["incarnation"])
+    sender_incarnation = _integers(table["sender_incarnation"], 0)
+    if min(incarnation.min(initial=0), sender_incarnation.min(initial=0)) < 0:
+        raise TraceError("the event table has a negative incarnation")
+    owner, owners = dense(process << 32 | incarnation)
+    return Rows(
+        codes=codes,
+        kind=codes.kinds.codes(table["kind"]),
+        process=process,
+        incarnation=incarnation,
+        owner=owner,
+        owners=tuple((each >> 32, each & 0xFFFFFFFF) for each in owners.tolist()),
+        index=_integers(table["index"]),
+        time=_integers(table["time"]),
+        requested=_integers(table["requested"]),
+        group=codes.groups.codes(table["group"]),
+        sender=codes.processes.codes(table["sender"]),
+        sender_incarnation=sender_incarnation,
+        number=_integers(table["number"]),
+        view=codes.views.codes(table["view"]),
+        previous=codes.views.codes(table["previous"]),
+        payload_bytes=_integers(table["payload_bytes"], 0),
+        header_bytes=_integers(table["header_bytes"], 0),
+        unstable=_integers(table["unstable"]),
+        upto=table["upto"],
+        detail=table["detail"],
+    )
+
+
+def parsed(texts: Iterable[str | None]) -> list[dict[str, Any]]:
+    """Details as objects; TraceError if one is not JSON."""
+    decode = msgspec.json.Decoder().decode
+    try:
+        found = [None if text is None else decode(text) for text in texts]
+    except msgspec.DecodeError as error:
+        raise TraceError(f"a detail is not JSON: {error}") from error
+    return [each if isinstance(each, dict) else {} for each in found]
+
+
+def dense(values: IntArray) -> tuple[IntArray, IntArray]:
+    """For each value a code, from 0 on, in the order of first occurrence; and the value of each code."""
+    encoded = pa.array(values).dictionary_encode()
+    return np.asarray(encoded.indices.to_numpy(), np.int64), np.asarray(encoded.dictionary.to_numpy(), np.int64)
+
+
+def _integers(column: Any, null: int = UNKNOWN) -> IntArray:
+    filled = pc.fill_null(column.cast(pa.int64()), null) if column.null_count else column
+    return np.asarray(filled.to_numpy(), np.int64)
