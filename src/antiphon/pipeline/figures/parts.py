@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 
 from antiphon.errors import TraceError
 from antiphon.pipeline.dataset import count_events, one_run, open_coded, read_coded, read_events
+from antiphon.pipeline.figures.arrays import IntArray, dense
 from antiphon.pipeline.figures.one_run import Measured, measured
-from antiphon.pipeline.figures.rows import MEASURED, Codes, IntArray, Rows, dense, read
+from antiphon.pipeline.figures.rows import MEASURED, Codes, Rows, read
 
 ROWS_PER_PART: Final = 4_000_000
 """A run with more rows is read in parts of about this size, as far as whole logs of processes allow."""

@@ -6,23 +6,18 @@ from typing import Any, Final
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from antiphon.errors import TraceError
+from antiphon.pipeline.figures.arrays import UNKNOWN, IntArray, dense
 from antiphon.types import ProcessId, process_id
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 MEASURED: Final = (
     "run process incarnation index time requested kind group sender number sender_incarnation view previous "
     "payload_bytes header_bytes unstable upto detail"
 ).split()
 """The columns that figures are made of."""
-UNKNOWN: Final = int(np.iinfo(np.int64).min)
-"""Stands for a null time or number."""
 
 
 class Names:
@@ -150,10 +145,11 @@ def parsed(texts: Iterable[str | None]) -> list[dict[str, Any]]:
     return [each if isinstance(each, dict) else {} for each in found]
 
 
-def dense(values: IntArray) -> tuple[IntArray, IntArray]:
-    """For each value a code, from 0 on, in the order of first occurrence; and the value of each code."""
-    encoded = pa.array(values).dictionary_encode()
-    return np.asarray(encoded.indices.to_numpy(), np.int64), np.asarray(encoded.dictionary.to_numpy(), np.int64)
+def found_at(detail: Any, *path: str) -> Any:
+    """The value at this path of a detail; None if there is none."""
+    for key in path:
+        detail = detail.get(key) if isinstance(detail, dict) else None
+    return detail
 
 
 def _integers(column: Any, null: int = UNKNOWN) -> IntArray:

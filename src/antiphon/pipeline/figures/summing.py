@@ -29,8 +29,8 @@ Measure = Literal["delivery", "stability", "to nobody", "request"]
 
 USEFUL: Final = ("send", "deliver", "stable", "answer")
 """While such rows are still to come, a run is busy; afterwards it only transmits periodic frames."""
-SPEAKS_ALWAYS: Final = "options.send_every"
-"""The option in the `start` row of a process that transmits periodically, so that its run does not end by itself."""
+SPEAKS_ALWAYS: Final = ("options", "send_every")
+"""The option in a `start` row of a process that transmits periodically, so that its run does not end by itself."""
 
 _DATA: Final = frozenset({"data", "fragment"})
 _REPAIRS: Final = frozenset({"status", "ack", "request", "repair"})
