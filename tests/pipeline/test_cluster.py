@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import venv
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -78,6 +79,17 @@ def cluster(tmp_path: Path) -> Iterator[str]:
         yield url
 
 
+def on_the_cluster(commands: list[list[str]], **variables: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-c", program(commands)],
+        env={**os.environ, "PYTHONPATH": str(PACKAGES), **variables},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_MAX,
+        check=False,
+    )
+
+
 @pytest.fixture
 def antiphon(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Console:
     return Console(monkeypatch, capsys)
@@ -92,17 +104,21 @@ def test_a_cluster_gives_what_one_machine_gives(cluster: str, antiphon: Console,
         ["sweep", str(path), "--out", str(there), "--traces", "--master", cluster],
         ["check", str(there), "--json", "--master", cluster],
     ]
-    process = subprocess.run(
-        [sys.executable, "-c", program(commands)],
-        env={**os.environ, "PYTHONPATH": str(PACKAGES)},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS_MAX,
-        check=False,
-    )
+    process = on_the_cluster(commands)
     assert (process.returncode, process.stderr) == (0, "")
     assert len([*tmp_path.glob("worker*/app-*")]) == 2, "each of the two has worked"
     assert antiphon("sweep", path, "--out", here, "--traces").code == 0
     assert pq.read_table(there / "figures.parquet").equals(pq.read_table(here / "figures.parquet"))
     judged = process.stdout[process.stdout.index("{") :]
     assert json.loads(judged) == json.loads(antiphon("check", here, "--json").out)
+
+    bare = tmp_path / "bare"  # a Python without packages
+    venv.create(bare, symlinks=True)
+    check = ["check", str(there), "--json", "--master", cluster]
+    without = on_the_cluster([check], PYSPARK_PYTHON=str(bare / "bin/python"))
+    assert without.returncode
+    assert "Spark failed on" in without.stderr
+    assert "No module named" in without.stderr
+    shipped = on_the_cluster([[*check, "--ship-packages"]], PYSPARK_PYTHON=str(bare / "bin/python"))
+    assert (shipped.returncode, shipped.stderr) == (0, "")
+    assert json.loads(shipped.stdout) == json.loads(judged)

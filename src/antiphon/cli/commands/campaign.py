@@ -24,6 +24,7 @@ from antiphon.cli.shared.sessions import (
     Conf,
     DriverMemory,
     Master,
+    ShipPackages,
     SparkChoice,
     report_kept_results,
     spark_choice,
@@ -80,6 +81,7 @@ def campaign(
     master: Master = None,
     conf: Conf = None,
     driver_memory: DriverMemory = None,
+    ship_packages: ShipPackages = False,
 ) -> None:
     """Simulate random scenarios of a family and judge each, as Spark tasks. The seed determines the run completely.
 
@@ -89,7 +91,7 @@ def campaign(
     if list_:
         _list(json)
         return
-    choice = spark_choice(master, conf, driver_memory)
+    choice = spark_choice(master, conf, driver_memory, ship_packages)
     request = _Request(_family(name), _seeds(first, runs), out_directory, traces, choice, force)
     if out_directory is None and traces == "all":
         raise ConfigurationError("--traces all needs --out DIR to keep them in")

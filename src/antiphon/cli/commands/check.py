@@ -8,7 +8,7 @@ import typer
 
 from antiphon.cli.shared.output import Json, out, print_json, progress
 from antiphon.cli.shared.paths import path_argument
-from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, Quick, spark_choice, started_unless
+from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, Quick, ShipPackages, spark_choice, started_unless
 from antiphon.cli.shared.traces import collected
 from antiphon.cli.shared.verdicts import Every, as_document, exit_code, print_verdicts
 from antiphon.properties.promises import known
@@ -40,6 +40,7 @@ def check(
     master: Master = None,
     conf: Conf = None,
     driver_memory: DriverMemory = None,
+    ship_packages: ShipPackages = False,
 ) -> None:
     """Judge traces: whether every property holds that the services in use promise, or that --require names.
 
@@ -47,7 +48,7 @@ def check(
     or some files are damaged, and nothing else is violated. A property without an opportunity in these runs is shown
     as vacuous and counts as holding. Liveness is judged only for runs that ended quiet.
     """
-    choice = spark_choice(master, conf, driver_memory)
+    choice = spark_choice(master, conf, driver_memory, ship_packages)
     required = known(name.strip() for text in require or () for name in text.split(","))
     from antiphon.pipeline.dataset import sound_event_files  # noqa: PLC0415 - PyArrow takes long to import
 

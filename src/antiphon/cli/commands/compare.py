@@ -16,7 +16,7 @@ from antiphon.cli.commands.simulate import parse_seeds, simulate_one
 from antiphon.cli.shared.output import Json, as_json, out, print_json, progress, waiting
 from antiphon.cli.shared.paths import path_argument, path_option
 from antiphon.cli.shared.pool import map_parallel
-from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, SparkChoice, spark_choice, started
+from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, ShipPackages, SparkChoice, spark_choice, started
 from antiphon.cli.shared.verdicts import EXIT
 from antiphon.errors import ConfigurationError
 from antiphon.properties.promises import JUDGED, NOT_JUDGED
@@ -84,13 +84,14 @@ def compare(
     master: Master = None,
     conf: Conf = None,
     driver_memory: DriverMemory = None,
+    ship_packages: ShipPackages = False,
 ) -> None:
     """Run one workload under many protocols, and compare what each costs and which properties it keeps.
 
     Every property is judged for every protocol, promised or not. Exit code 0: every protocol keeps its promises. 1: one
     does not. 3: not judged.
     """
-    choice = spark_choice(master, conf, driver_memory)
+    choice = spark_choice(master, conf, driver_memory, ship_packages)
     request = _request(read_scenario(scenario), protocols, seeds)
     check_free(out_directory, [run for entry in request.entries for run in entry.runs], force=force)
     with appearing(out_directory) as aside:

@@ -16,7 +16,7 @@ from antiphon.cli.commands.stats import print_statistics
 from antiphon.cli.shared.output import Json, out, print_json, progress, waiting
 from antiphon.cli.shared.paths import path_option
 from antiphon.cli.shared.run_table import watching
-from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, spark_choice, started
+from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, ShipPackages, spark_choice, started
 from antiphon.cli.shared.story import agreement, story
 from antiphon.cli.shared.verdicts import Every, as_document, exit_code, print_verdicts
 from antiphon.node.supervisor import run_locally
@@ -43,6 +43,7 @@ def demo(
     master: Master = None,
     conf: Conf = None,
     driver_memory: DriverMemory = None,
+    ship_packages: ShipPackages = False,
 ) -> None:
     """Run five processes that multicast in total order; pause one, kill another; judge the trace; draw a page.
 
@@ -53,7 +54,7 @@ def demo(
     from antiphon.report.collect import collect  # noqa: PLC0415
     from antiphon.report.page import render  # noqa: PLC0415
 
-    choice = spark_choice(master, conf, driver_memory)
+    choice = spark_choice(master, conf, driver_memory, ship_packages)
     scenario = parse_scenario(files("antiphon.cli.commands").joinpath("demo.toml").read_text(encoding="utf-8"))
     check_free(directory, [run_id(scenario)], force=force)
     if not json:

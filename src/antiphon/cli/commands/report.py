@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from antiphon.cli.shared.output import Json, out, print_json, waiting
 from antiphon.cli.shared.paths import path_argument, path_option
-from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, spark_choice, started
+from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, ShipPackages, spark_choice, started
 from antiphon.cli.shared.traces import collected
 from antiphon.errors import ConfigurationError, TraceError
 from antiphon.scenario.units import Duration
@@ -31,13 +31,14 @@ def report(
     master: Master = None,
     conf: Conf = None,
     driver_memory: DriverMemory = None,
+    ship_packages: ShipPackages = False,
 ) -> None:
     """Write a page with verdicts, latency, messages over time, and a space-time diagram of a chosen window."""
     from antiphon.pipeline.dataset import find_event_files  # noqa: PLC0415 - Spark takes a second to import
     from antiphon.report.collect import collect  # noqa: PLC0415
     from antiphon.report.page import render  # noqa: PLC0415
 
-    choice = spark_choice(master, conf, driver_memory)
+    choice = spark_choice(master, conf, driver_memory, ship_packages)
     window = _window(begin, end)
     find_event_files(collected(directory))
     spark = started(choice)

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from antiphon.cli.shared.output import Json, out, print_json, waiting
 from antiphon.cli.shared.paths import path_argument
-from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, Quick, spark_choice, started_unless
+from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, Quick, ShipPackages, spark_choice, started_unless
 from antiphon.cli.shared.traces import collected
 
 if TYPE_CHECKING:
@@ -63,12 +63,13 @@ def stats(
     master: Master = None,
     conf: Conf = None,
     driver_memory: DriverMemory = None,
+    ship_packages: ShipPackages = False,
 ) -> None:
     """Measure runs: latency, throughput, buffers, and what ordering and flow control cost in bytes, frames and time."""
     from antiphon.pipeline.dataset import find_event_files  # noqa: PLC0415 - Spark takes a second to import
     from antiphon.pipeline.figures.statistics import statistics  # noqa: PLC0415
 
-    choice = spark_choice(master, conf, driver_memory)
+    choice = spark_choice(master, conf, driver_memory, ship_packages)
     for directory in directories:
         find_event_files(collected(directory))
     spark = started_unless(quick, choice)

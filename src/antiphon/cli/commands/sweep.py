@@ -21,6 +21,7 @@ from antiphon.cli.shared.sessions import (
     Conf,
     DriverMemory,
     Master,
+    ShipPackages,
     SparkChoice,
     report_kept_results,
     spark_choice,
@@ -91,6 +92,7 @@ def sweep(
     master: Master = None,
     conf: Conf = None,
     driver_memory: DriverMemory = None,
+    ship_packages: ShipPackages = False,
 ) -> None:
     """Simulate every combination of a scenario's lists of values, as Spark tasks, and keep the figures of each run.
 
@@ -99,7 +101,7 @@ def sweep(
     """
     if not limit > 0:
         raise ConfigurationError(f"--limit {limit:g} must be above zero")
-    choice = spark_choice(master, conf, driver_memory)
+    choice = spark_choice(master, conf, driver_memory, ship_packages)
     with waiting("reading the sweep"):  # a hundred thousand combinations take half a minute
         plan = read_sweep(file, seeds)
     request = _Request(plan, out_directory, traces, limit, choice, force)

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from antiphon.cli.shared.output import Json, as_json, out, print_json, progress
 from antiphon.cli.shared.paths import path_argument, path_option
-from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, spark_choice, started
+from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, ShipPackages, spark_choice, started
 from antiphon.cli.shared.traces import collected
 from antiphon.errors import TraceError
 from antiphon.trace.directory import appearing
@@ -30,6 +30,7 @@ def tables(
     master: Master = None,
     conf: Conf = None,
     driver_memory: DriverMemory = None,
+    ship_packages: ShipPackages = False,
 ) -> None:
     """Write silver tables (messages, deliveries, views, stability, waits) and gold tables (figures) as Parquet.
 
@@ -38,7 +39,7 @@ def tables(
     from antiphon.pipeline.dataset import find_event_files  # noqa: PLC0415
     from antiphon.pipeline.tables.export import write_tables  # noqa: PLC0415 - Spark takes a second to import
 
-    choice = spark_choice(master, conf, driver_memory)
+    choice = spark_choice(master, conf, driver_memory, ship_packages)
     _check_free(new, force=force)
     find_event_files(collected(directory))
     spark = started(choice)

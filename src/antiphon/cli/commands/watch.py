@@ -14,7 +14,7 @@ from rich.live import Live
 
 from antiphon.cli.shared.output import Json, err, out, print_json, waiting
 from antiphon.cli.shared.paths import path_argument, path_option
-from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, spark_choice, started
+from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, ShipPackages, spark_choice, started
 from antiphon.cli.shared.watch_table import render_watch
 from antiphon.errors import ConfigurationError, TraceError
 
@@ -44,6 +44,7 @@ def watch(
     master: Master = None,
     conf: Conf = None,
     driver_memory: DriverMemory = None,
+    ship_packages: ShipPackages = False,
 ) -> None:
     """Watch a run until it ends: rates, latencies, views, and verdicts so far. A finished run is read to its end.
 
@@ -51,7 +52,7 @@ def watch(
     Properties that can be judged on a stream are judged on the way; exit code 1 means that one is violated.
     `antiphon check DIR` judges all of them afterwards. --json prints one document at the end.
     """
-    choice = spark_choice(master, conf, driver_memory)
+    choice = spark_choice(master, conf, driver_memory, ship_packages)
     if not 0.05 <= every <= 3600:
         raise ConfigurationError(f"--every {every:g} is not between 0.05 and 3,600 seconds")
     from antiphon.pipeline.live.places import find  # noqa: PLC0415

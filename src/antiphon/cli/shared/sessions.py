@@ -41,6 +41,13 @@ DriverMemory = Annotated[
     ),
 ]
 
+ShipPackages = Annotated[
+    bool,
+    typer.Option(
+        "--ship-packages",
+        help="Send antiphon's packages to the workers of a cluster, which then need only Python and Spark.",
+    ),
+]
 Quick = Annotated[
     bool,
     typer.Option(
@@ -57,20 +64,23 @@ class SparkChoice:
 
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
+    ship_packages: bool = False
 
     def __bool__(self) -> bool:
         """Whether the user chose anything."""
-        return self.master is not None or bool(self.conf)
+        return self.master is not None or bool(self.conf) or self.ship_packages
 
 
-def spark_choice(master: str | None, conf: Sequence[str] | None, driver_memory: str | None) -> SparkChoice:
+def spark_choice(
+    master: str | None, conf: Sequence[str] | None, driver_memory: str | None, ship_packages: bool = False
+) -> SparkChoice:
     """The options of a command; ConfigurationError names one that cannot be used."""
     settings = dict(_setting(text) for text in conf or ())
     if driver_memory is not None:
         if not _SIZE.fullmatch(driver_memory):
             raise ConfigurationError(f"--driver-memory {driver_memory} is not a size; write for example 512m or 8g")
         settings[_DRIVER_MEMORY] = driver_memory
-    return SparkChoice(master, settings)
+    return SparkChoice(master, settings, ship_packages)
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -85,7 +95,7 @@ def started(choice: SparkChoice) -> "SparkSession":
     from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415 - Spark takes a second to import
 
     with waiting("starting Spark"):
-        return spark_session(choice.master, conf=choice.conf)
+        return spark_session(choice.master, conf=choice.conf, ship_packages=choice.ship_packages)
 
 
 def started_unless(quick: bool, choice: SparkChoice) -> "SparkSession | None":
@@ -94,7 +104,8 @@ def started_unless(quick: bool, choice: SparkChoice) -> "SparkSession | None":
         return started(choice)
     if choice:
         raise ConfigurationError(
-            "--master, --conf and --driver-memory need PySpark and go without --quick: install `antiphon[cli]`"
+            "--master, --conf, --driver-memory and --ship-packages need PySpark and go without --quick: "
+            "install `antiphon[cli]`"
         )
     return None
 

@@ -23,7 +23,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from antiphon.errors import ConfigurationError, TraceError
-from antiphon.pipeline.spark import workers
+from antiphon.pipeline.spark import shipping, workers
 from antiphon.pipeline.spark.configuration import configuration_directory, configured
 from antiphon.pipeline.spark.interrupts import HeldBack, interrupt_held_back
 from antiphon.pipeline.spark.java import java_home
@@ -51,11 +51,16 @@ _WRAPPERS: Final = ("Exception thrown in awaitResult", "Job aborted due to stage
 
 
 def spark_session(
-    master: str | None = None, app: str = "antiphon", *, conf: Mapping[str, str] | None = None
+    master: str | None = None,
+    app: str = "antiphon",
+    *,
+    conf: Mapping[str, str] | None = None,
+    ship_packages: bool = False,
 ) -> SparkSession:
     """The session of this process, started if there is none; `master` is `local[*]` unless given.
 
     `conf`: settings of Spark. They replace those of the user's configuration files, and these replace our defaults.
+    `ship_packages`: send the packages that tasks import to the workers, which then need only Python.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -66,13 +71,15 @@ def spark_session(
         raise ConfigurationError(
             f"{master!r} is not a Spark master; use local[*], spark://host:port, yarn or k8s://host:port"
         )
+    ship_packages = ship_packages and not _is_local(master)  # our own workers have our packages
     scratch = Path(tempfile.mkdtemp(prefix="antiphon-spark-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     with interrupt_held_back() as interrupt:  # interrupted while it starts, pyspark would leave a Java behind
-        session = _started(master, app, scratch, interrupt, chosen)
+        shipped = _shipped(scratch, chosen) if ship_packages else {}
+        session = _started(master, app, scratch, interrupt, chosen, shipped)
         if _PARTITIONS not in chosen:
             session.conf.set(_PARTITIONS, 2 * session.sparkContext.defaultParallelism)
-        if not _is_local(master):
+        if not _is_local(master) and not shipped:
             archive = shutil.make_archive(str(scratch / "antiphon"), "zip", _PACKAGE.parent, _PACKAGE.name)
             session.sparkContext.addPyFile(archive)
     return session
@@ -90,11 +97,31 @@ def as_trace_error(directory: Path) -> Iterator[None]:
         raise TraceError(f"Spark failed on {directory}: {_reason(error)}{hint}") from error
 
 
-def _started(master: str, app: str, scratch: Path, interrupt: HeldBack, chosen: Mapping[str, str]) -> SparkSession:
+def _shipped(scratch: Path, chosen: Mapping[str, str]) -> dict[str, str]:
+    """Settings that bring our packages to the workers, besides what the user brings there."""
+    archive = scratch / f"{shipping.FOLDER}.tar"
+    shipping.pack(_PACKAGE, archive)
+    brought = [chosen.get("spark.archives"), f"{archive.as_uri()}#{shipping.FOLDER}"]
+    paths = [shipping.FOLDER, chosen.get("spark.executorEnv.PYTHONPATH")]
+    return {
+        "spark.archives": ",".join(filter(None, brought)),
+        "spark.executorEnv.PYTHONPATH": os.pathsep.join(filter(None, paths)),
+    }
+
+
+def _started(
+    master: str,
+    app: str,
+    scratch: Path,
+    interrupt: HeldBack,
+    chosen: Mapping[str, str],
+    shipped: Mapping[str, str],
+) -> SparkSession:
     settings = {
         **_settings(master, scratch),
         "spark.app.name": app,
         **chosen,
+        **shipped,
         **_REQUIRED,
         "spark.master": _with_attempts(master),
         _JAVA_OPTIONS: " ".join(filter(None, [_log_option(), chosen.get(_JAVA_OPTIONS)])),
