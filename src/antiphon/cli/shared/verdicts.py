@@ -10,7 +10,7 @@ from rich.table import Table
 
 from antiphon.cli.shared.output import out
 from antiphon.properties.promises import JUDGED, NOT_JUDGED
-from antiphon.properties.verdicts.summary import PropertySummary, by_property, summarise
+from antiphon.properties.verdicts.summary import PropertySummary, by_property, nothing_promised, summarise
 from antiphon.properties.verdicts.verdict import Verdict
 from antiphon.properties.verdicts.wording import promise
 
@@ -33,6 +33,9 @@ _SENTENCE: Final = {
     "violated": "a promised or required property is violated",
     "unknown": "not judged: the trace is ill-formed or empty",
 }
+_NOTHING_PROMISED: Final = (
+    "not judged: the processes promise nothing; their traces must name promises, or --require properties"
+)
 
 
 def as_document(verdicts: Sequence[Verdict], required: frozenset[str] = frozenset()) -> dict[str, Any]:
@@ -44,6 +47,11 @@ def as_document(verdicts: Sequence[Verdict], required: frozenset[str] = frozense
         "not_judged": list(NOT_JUDGED),
         "ill_formed": [{"run": run, "sentence": sentence} for run, sentence in _ill_formed(verdicts)],
     }
+
+
+def _is_unjudged(verdicts: Sequence[Verdict]) -> bool:
+    """True if the traces are sound, and nothing is promised."""
+    return bool(verdicts) and nothing_promised(verdicts) and all(each.outcome != "harness error" for each in verdicts)
 
 
 def _ill_formed(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
@@ -89,7 +97,8 @@ def print_verdicts(verdicts: Sequence[Verdict], required: frozenset[str] = froze
     overall = summarise(verdicts)
     unjudged = f"; promised but without a checker yet: {', '.join(NOT_JUDGED)}" if NOT_JUDGED else ""
     counts = f" ({_counts(rows)})" if rows else ""
-    out.print(f"[bold]{overall}[/]: {_SENTENCE[overall]}{counts}{unjudged}", highlight=False, soft_wrap=True)
+    sentence = _NOTHING_PROMISED if _is_unjudged(verdicts) else _SENTENCE[overall]
+    out.print(f"[bold]{overall}[/]: {sentence}{counts}{unjudged}", highlight=False, soft_wrap=True)
 
 
 def _counts(rows: Sequence[PropertySummary]) -> str:

@@ -28,13 +28,22 @@ class PropertySummary(TypedDict):
 
 
 def summarise(verdicts: Iterable[Verdict]) -> Overall:
-    """One word for all. A violation outweighs a trace that could not be judged. Without verdicts it is `unknown`."""
-    outcomes = {verdict.outcome for verdict in verdicts}
+    """One word for all. A violation outweighs a trace that could not be judged.
+
+    It is `unknown` without verdicts, and if nothing is promised: a well-formed trace alone proves nothing.
+    """
+    judged = [verdict for verdict in verdicts if verdict.outcome != "not promised"]
+    outcomes = {verdict.outcome for verdict in judged}
     if "violated" in outcomes:
         return "violated"
-    if not outcomes or "harness error" in outcomes:
+    if "harness error" in outcomes or nothing_promised(judged):
         return "unknown"
     return "hold"
+
+
+def nothing_promised(verdicts: Iterable[Verdict]) -> bool:
+    """True if no property was judged, except that the traces are well formed."""
+    return all(verdict.property == "W" or verdict.outcome == "not promised" for verdict in verdicts)
 
 
 def by_property(verdicts: Iterable[Verdict]) -> list[PropertySummary]:
