@@ -8,8 +8,10 @@ import pyarrow as pa
 import pytest
 
 from antiphon.properties.families import BUILT_IN, PROMISES, promised_by
+from antiphon.properties.judge import judge
 from antiphon.properties.other_systems import SERVICES
 from antiphon.properties.promises import JUDGED
+from antiphon.properties.verdicts.summary import summarise
 from antiphon.properties.verdicts.verdict import Verdict
 from antiphon.scenario.read import read_scenario, with_seed
 from antiphon.sim.run import simulate
@@ -19,7 +21,7 @@ from tests.support.traces.acks_traces import good_acks_trace
 from tests.support.traces.classic_mutations import CLASSIC_FAULTS, Fault
 from tests.support.traces.classic_traces import SERVICES as CLASSIC
 from tests.support.traces.classic_traces import good_classic_trace
-from tests.support.traces.handmade import verdicts
+from tests.support.traces.handmade import trio, verdicts
 from tests.support.traces.in_lines import as_known, events_of, exported, written
 from tests.support.traces.mutations import Log
 
@@ -285,6 +287,14 @@ def test_nothing_is_judged_that_is_not_promised(tmp_path: Path) -> None:
     told = verdicts(events_of(traced(tmp_path, "", wrong)))
     assert {name for (name, _), each in told.items() if each.outcome != "not promised"} == {"W"}
     assert broken(tmp_path, "O1", "D1", "D2").keys() == {"O1", "D1", "D2"}
+
+
+def test_a_protocol_that_nobody_knows_is_not_fine() -> None:
+    trace = trio(protocol="of a package that is not installed")
+    trace.deliver_everywhere(trace.send("p1"))
+    events = trace.end()
+    assert summarise(judge(events)) == "unknown"
+    assert summarise(judge(events, frozenset(["D1"]))) == "hold"
 
 
 def test_a_process_that_its_group_names_must_have_a_trace(tmp_path: Path) -> None:

@@ -268,15 +268,15 @@ class LineLog:
             also = ": only the first line starts a process" if row.kind == "start" else ""
             raise self._damage(f"unknown kind {row.kind!r}{also}")
         if self.end is not None:
-            raise self._damage(f"a {row.kind} row after the {self.end} row of the process")
+            raise self._damage(f"{_row(row.kind)} after the {self.end} row of the process")
         if (row.kind in _OF_WORLD) != self.is_world:
             where = "belongs in the file of the process `world`" if row.kind in _OF_WORLD else "of the process `world`"
-            raise self._damage(f"a {row.kind} row {where}")
+            raise self._damage(f"{_row(row.kind)} {where}")
         for name in _NEEDED.get(row.kind, () if row.kind in _PLACELESS else ("group",)):
             if getattr(row, name) is None:
-                raise self._damage(f"a {row.kind} row without `{name}`")
+                raise self._damage(f"{_row(row.kind)} without `{name}`")
         if row.quiet is not None and row.kind != "stop":
-            raise self._damage(f"`quiet` in a {row.kind} row: only a stop row says it")
+            raise self._damage(f"`quiet` in {_row(row.kind)}: only a stop row says it")
 
     def _seat(self, row: LineRow) -> _Seat:
         """The seat of the process in the group; it is outside if neither its first line nor a view names the group."""
@@ -328,7 +328,7 @@ class LineLog:
         """It names the current view, unless the line does."""
         if row.view is None and seat.view is None:
             raise self._damage(
-                f"a {row.kind} row before any view of group {row.group!r}: give its members in the first line, or "
+                f"{_row(row.kind)} before any view of group {row.group!r}: give its members in the first line, or "
                 "write a view row first"
             )
         columns["view"] = row.view or seat.view
@@ -413,6 +413,10 @@ def _identity(text: str, place: Callable[[], str]) -> ProcessId:
             f"{place()}: {text!r} is no process: expected name or name#incarnation, with incarnation 1, 2 …"
         )
     return ProcessId(text)
+
+
+def _row(kind: str) -> str:
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind} row"
 
 
 def _is_whole(line: bytes) -> bool:

@@ -227,7 +227,7 @@ WRONG: list[tuple[str, list[Any], str]] = [
     ("after the stop", [*A, send()], "line 6: a send row after the stop row of the process"),
     ("two stops", [*A, QUIET], "line 6: a stop row after the stop row"),
     ("quiet elsewhere", [A[0], send(quiet=True)], "line 2: `quiet` in a send row"),
-    ("row of the world", [A[0], {"kind": "end"}], "line 2: a end row belongs in the file of the process `world`"),
+    ("row of the world", [A[0], {"kind": "end"}], "line 2: an end row belongs in the file of the process `world`"),
     ("no view", [{**A[0], "groups": {"log": {"promises": ["total"]}}}, send()], "before any view of group 'log'"),
     ("version 2", [{**A[0], "antiphon_trace": 2}], "line 1: version 2 of the format is unknown; this antiphon reads 1"),
     ("no version", [{"process": "a"}], "line 1: Object missing required field `antiphon_trace`"),
