@@ -99,6 +99,14 @@ def test_nothing_is_larger_than_it_may_be() -> None:
     assert complaints(measured(ROOT)) == []
 
 
+def test_the_writer_of_traces_can_be_copied() -> None:
+    """It is one file for other projects: only the standard library, and the syntax of Python 3.9."""
+    text = (PACKAGE / "trace_writer.py").read_text(encoding="utf-8")
+    tree = ast.parse(text, feature_version=(3, 9))
+    assert {name.partition(".")[0] for name in imported(PACKAGE / "trace_writer.py")} <= sys.stdlib_module_names
+    assert not any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(tree))
+
+
 def modules_after(statement: str) -> set[str]:
     code = f"{statement}\nimport sys\nprint(*sys.modules)"
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

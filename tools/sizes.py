@@ -29,6 +29,7 @@ ALLOWED: Final[dict[tuple[str, str], str]] = {
         ATTRIBUTES,
         "NewtopSettings",
     ): "an immutable record of settings, each documented at its field; nothing writes to it",
+    (ATTRIBUTES, "LineRow"): "a record of the columns of the event schema, which has more than that",
 }
 """By limit and name, the reason why it may be exceeded. A reason that is no longer needed is an error too."""
 

@@ -12,11 +12,13 @@ from importlib.metadata import entry_points
 from typing import Final, Literal
 
 from antiphon.errors import ConfigurationError
+from antiphon.properties import other_systems
+from antiphon.trace import promise_words
 
 GROUP: Final = "antiphon.promises"
 """Entry points of other packages."""
 
-SENDING: Final = "sending"
+SENDING: Final = promise_words.SENDING
 """The service of a process that only sends in a group: nothing is delivered to it there."""
 
 # -------------------------------------------------------------------------------- Newtop
@@ -162,6 +164,8 @@ class Promised:
 
     Processes that only receive hold something only if they get the order of all.
     """
+    leaves: bool = False
+    """A process that left a group delivers nothing there until its next view; so it is also where `cuts` holds."""
     onlookers: bool = False
     """Some processes only receive, and are in no view: their own views name the senders that they hear."""
 
@@ -226,6 +230,16 @@ BUILT_IN: Final[Mapping[str, Promised]] = {
 }
 """By protocol."""
 
+_OTHER_SYSTEMS: Final[Mapping[str, Promised]] = {
+    promise_words.PROTOCOL: Promised(
+        services=other_systems.SERVICES,
+        alive=other_systems.ALIVE,
+        unchanged=other_systems.UNCHANGED,
+        leaves=True,
+    )
+}
+"""Systems that are not ours, by the protocol in their traces: they have no cores here."""
+
 _UNKNOWN: Final = Promised(services={}, cuts=True, apart=False, frees="everything")
 """A protocol without an entry promises nothing; required properties are judged as for Newtop."""
 
@@ -240,8 +254,9 @@ PROMISES: Final[Mapping[tuple[str, str], frozenset[str]]] = {
 @cache
 def promised_by(protocol: str) -> Promised:
     """The entry of a protocol."""
-    if protocol in BUILT_IN:
-        return BUILT_IN[protocol]
+    known = BUILT_IN.get(protocol) or _OTHER_SYSTEMS.get(protocol)
+    if known is not None:
+        return known
     for point in entry_points(group=GROUP, name=protocol):
         entry = point.load()
         if not isinstance(entry, Promised):

@@ -1,37 +1,49 @@
 """Histories to Arrow: the events of one run as one table, in the columns and types of the schema."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
-from antiphon.trace.recorder import Recorder
 from antiphon.trace.schema import EVENTS
 
 _BATCH_ROWS: Final = 100_000
 _PLACE: Final = ("run", "process", "incarnation", "index")
 _TOLD: Final = pa.struct([field for field in EVENTS if field.name not in _PLACE])
 """The columns of a row; its position is added."""
-_Part = tuple[Recorder, int, Sequence[dict[str, Any]]]
 
 
-def events_table(run: str, histories: Iterable[Recorder]) -> pa.Table:
+class Log(Protocol):
+    """The rows of one process, without their positions; a `Recorder` is one."""
+
+    @property
+    def process(self) -> str: ...
+    @property
+    def incarnation(self) -> int: ...
+    @property
+    def rows(self) -> Sequence[dict[str, Any]]: ...
+
+
+_Part = tuple[Log, int, Sequence[dict[str, Any]]]
+
+
+def events_table(run: str, histories: Iterable[Log]) -> pa.Table:
     """The events of one run, ordered by (process, incarnation, index)."""
     return events_within(run, [(history, range(len(history.rows))) for history in histories])
 
 
-def events_within(run: str, histories: Iterable[tuple[Recorder, range]]) -> pa.Table:
+def events_within(run: str, histories: Iterable[tuple[Log, range]]) -> pa.Table:
     """The same for a part of each history."""
     ordered = sorted(histories, key=lambda each: (each[0].process, each[0].incarnation))
     return pa.Table.from_batches([_batch(run, parts) for parts in _batches(ordered)], schema=EVENTS)
 
 
-def events_after(run: str, history: Recorder, first: int) -> pa.Table:
+def events_after(run: str, history: Log, first: int) -> pa.Table:
     """The current rows of a history; the `first` rows before them were taken out."""
     return pa.Table.from_batches([_batch(run, [(history, first, history.rows)])], schema=EVENTS)
 
 
-def _batches(histories: Iterable[tuple[Recorder, range]]) -> Iterator[list[_Part]]:
+def _batches(histories: Iterable[tuple[Log, range]]) -> Iterator[list[_Part]]:
     """Parts of histories, combined into batches: many small arrays would cost more than a large one."""
     parts: list[_Part] = []
     room = _BATCH_ROWS

@@ -58,8 +58,14 @@ def watch(
     from antiphon.pipeline.live.places import find  # noqa: PLC0415
     from antiphon.pipeline.live.stream import Watch  # noqa: PLC0415
     from antiphon.trace.follow import Follower  # noqa: PLC0415
+    from antiphon.trace.line_runs import line_files  # noqa: PLC0415
     from antiphon.trace.members import read_identity  # noqa: PLC0415
 
+    if line_files(directory):
+        raise TraceError(
+            f"{directory} holds traces of another system, which cannot be followed; "
+            "use `antiphon check` when its processes have stopped"
+        )
     identity = read_identity(directory)
     place = find(directory)
     if place is None and identity is None and once:

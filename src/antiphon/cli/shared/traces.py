@@ -1,11 +1,18 @@
-"""Run directories as commands read them: with the traces that members have left in journals."""
+"""Run directories as commands read them: with the traces that members, or another system, have left there."""
 
 from pathlib import Path
 
+from rich.markup import escape
+
+from antiphon.cli.shared.output import err
+
 
 def collected(directory: Path) -> Path:
-    """The same directory, once the journals in it are event files."""
+    """The same directory, once the journals or lines in it are event files; says on standard error what they lack."""
     from antiphon.trace.collect import collect  # noqa: PLC0415 - needs Arrow
+    from antiphon.trace.line_runs import collect_lines  # noqa: PLC0415
 
     collect(directory)
+    for note in collect_lines(directory):
+        err.print(escape(f"note: {note}"), highlight=False, soft_wrap=True)
     return directory

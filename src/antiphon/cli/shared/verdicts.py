@@ -32,6 +32,9 @@ _SENTENCE: Final = {
     "violated": "a promised or required property is violated",
     "unknown": "not judged: the trace is ill-formed or empty",
 }
+_NOTHING_PROMISED: Final = (
+    "not judged: the processes promise nothing; their traces must name promises, or --require properties"
+)
 
 
 def as_document(summary: VerdictSummary, required: frozenset[str] = frozenset()) -> dict[str, Any]:
@@ -82,7 +85,8 @@ def print_verdicts(summary: VerdictSummary, required: frozenset[str] = frozenset
     overall = summary.overall
     unjudged = f"; promised but without a checker yet: {', '.join(NOT_JUDGED)}" if NOT_JUDGED else ""
     counts = f" ({_counts(rows)})" if rows else ""
-    out.print(f"[bold]{overall}[/]: {_SENTENCE[overall]}{counts}{unjudged}", highlight=False, soft_wrap=True)
+    sentence = _NOTHING_PROMISED if summary.promises_nothing else _SENTENCE[overall]
+    out.print(f"[bold]{overall}[/]: {sentence}{counts}{unjudged}", highlight=False, soft_wrap=True)
 
 
 def _counts(rows: Sequence[PropertySummary]) -> str:

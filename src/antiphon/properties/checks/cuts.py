@@ -32,7 +32,8 @@ def check_right_place(history: History, promises: Promises) -> list[Verdict]:
     """D3: a process delivers only in groups that it is in, and with the service that it chose there.
 
     Its `start` row tells both. A group that is not named there was entered later, by a `join` or a first view. In
-    families whose view changes are cuts, a process that left a group is not in it until it installs a view there again.
+    families whose view changes are cuts, and in other systems, a process that left a group is not in it until it
+    installs a view there again.
     """
     deliveries, rows = history.deliveries, history.rows
     asked = deliveries.where(promises.pairs("D3")[deliveries.process, deliveries.group])
@@ -41,8 +42,9 @@ def check_right_place(history: History, promises: Promises) -> list[Verdict]:
     named = chosen[asked.process, asked.group]
     outside = (named == _NOT_NAMED) & (entered[asked.process, asked.group] > asked.row)
     other = (named >= _NOTHING_THERE) & (service >= 0) & (named != service)
-    after = promises.of_family(lambda promised: promised.cuts)[asked.process] & (history.membership_at(asked.row) < 0)
-    wrong = asked.row[outside | other | after | (named == _NOTHING_THERE)]
+    leaves = promises.of_family(lambda promised: promised.cuts or promised.leaves)[asked.process]
+    after = leaves & (history.membership_at(asked.row) < 0)
+    wrong = asked.row[outside | other | after | promises.sends_only[asked.process, asked.group]]
 
     def describe(position: int) -> Violation:
         return _describe_wrong_place(history, promises, int(wrong[position]))

@@ -6,7 +6,7 @@ shortest witness. Without a cycle the order holds although the stamp is broken, 
 ordered independently are decided one by one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -31,7 +31,8 @@ def check_total(history: History, promises: Promises, stamps: Stamps) -> list[Ve
         asked = history.first.where(chosen)
         shared = np.bincount(asked.message, minlength=len(history.messages.number)) > 1
         opportunities = int(shared[asked.message].sum())
-        decided.append(_decide(history, asked, opportunities, stamps.flaw(chosen)))
+        found = _decide(history, asked, opportunities, stamps.flaw(chosen))
+        decided.append(found if stamps.given(chosen) else replace(found, note=None))
     return _verdict(history, promises, "O6", decided)
 
 
@@ -42,7 +43,8 @@ def check_causal_total(history: History, promises: Promises, past: Past, stamps:
         compared = _compare_with_causes(history, past, stamps.of_messages(chosen))
         flaw = stamps.flaw(chosen) or compared.flaw
         causes = _causes_within(history, past, groups) if flaw else _NO_CAUSES
-        decided.append(_decide(history, history.first.where(chosen), compared.opportunities, flaw, causes, past))
+        found = _decide(history, history.first.where(chosen), compared.opportunities, flaw, causes, past)
+        decided.append(found if stamps.given(chosen) else replace(found, note=None))
     return _verdict(history, promises, "O8", decided)
 
 

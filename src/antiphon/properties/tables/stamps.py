@@ -24,6 +24,10 @@ class Stamps:
         rank[self._history.first.message[chosen]] = self._rank[chosen]
         return rank
 
+    def given(self, chosen: BoolArray) -> bool:
+        """True if the protocol stamped any of the chosen deliveries; traces of other systems need not tell."""
+        return bool((self._history.rows.clock[self._history.first.row[chosen]] != NO_CLOCK).any())
+
     def flaw(self, chosen: BoolArray) -> str | None:
         """The first way in which the stamps fail as a certificate of the chosen deliveries; None if they prove it."""
         history, asked, rank = self._history, self._history.first.where(chosen), self._rank[chosen]

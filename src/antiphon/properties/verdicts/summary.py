@@ -139,13 +139,25 @@ class VerdictSummary:
 
     @property
     def overall(self) -> Overall:
-        """One word for all. A violation outweighs a trace that could not be judged. Without verdicts: `unknown`."""
+        """One word for all. A violation outweighs a trace that could not be judged.
+
+        It is `unknown` without verdicts, and if nothing is promised: a well-formed trace alone proves nothing.
+        """
         outcomes = {entry.outcome for entry in self._entries.values()}
         if "violated" in outcomes:
             return "violated"
-        if not outcomes or self._ill_formed or "harness error" in outcomes:
-            return "unknown"
-        return "hold"
+        return "unknown" if "harness error" in outcomes or not self._is_anything_judged else "hold"
+
+    @property
+    def promises_nothing(self) -> bool:
+        """Whether the traces are sound, and nothing is promised."""
+        outcomes = {entry.outcome for entry in self._entries.values()}
+        return bool(outcomes) and "harness error" not in outcomes and not self._is_anything_judged
+
+    @property
+    def _is_anything_judged(self) -> bool:
+        """Whether a property was judged besides that traces are well formed."""
+        return any(name != "W" and entry.outcome != "not promised" for (name, _), entry in self._entries.items())
 
     @property
     def ill_formed(self) -> Sequence[tuple[str, str]]:
