@@ -1,6 +1,6 @@
 """Files and runs that cannot be judged, each with a verdict that says why, so that none passes unnoticed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -37,9 +37,9 @@ def _whole_units(files: Iterable[Path], *, damaged: bool) -> tuple[list[list[Pat
     return [unit for unit in units if unit not in torn], [TraceError(located(unit, sentence)) for unit in torn]
 
 
-def missing_runs(directory: Path, verdicts: Iterable[Verdict]) -> list[Verdict]:
+def missing_runs(directory: Path, judged: Collection[str]) -> list[Verdict]:
     """A run without its events must not pass unnoticed."""
-    lost = traced_runs(directory) - {verdict.run for verdict in verdicts}
+    lost = traced_runs(directory).difference(judged)
     sentence = "runs.parquet names this run, and no file in events that can be read holds it"
     return [cannot_tell(run, sentence) for run in lost]
 

@@ -52,20 +52,47 @@ def verify(
     judged gets a verdict that says why. `judge` replaces the properties; without it, a run with more than
     `rows_per_task` rows is judged in parts.
     """
+    judged = verdict_table(
+        spark,
+        directory,
+        required=required,
+        keep_going=keep_going,
+        progress=progress,
+        judge=judge,
+        rows_per_task=rows_per_task,
+    )
+    return from_table(judged)
+
+
+def verdict_table(
+    spark: SparkSession,
+    directory: Path,
+    *,
+    required: frozenset[str] = frozenset(),
+    keep_going: bool = False,
+    progress: Progress | None = None,
+    judge: Judge | None = None,
+    rows_per_task: int = ROWS_PER_TASK,
+) -> pa.Table:
+    """The same in rows of `VERDICTS`: thousands of runs have hundreds of thousands of verdicts."""
     required = known(required)
     units, unjudged = judgeable_units(directory, keep_going=keep_going)
     shares = _shares(units, judge, required, rows_per_task)
-    table = _results(spark, directory, shares, progress or (lambda _done, _total: None))
+    table = _results(spark, directory, shares, progress or (lambda _done, _total: None)).sort_by("share")
     is_failed = pc.is_valid(table.column("error"))
-    found = _by_share(table.filter(pc.invert(is_failed)))
-    excused = pointless(shares, found)
+    is_part = pc.is_in(table.column("share"), pa.array(_parts(shares), pa.int64()))
+    parts = _by_share(table.filter(pc.and_(is_part, pc.invert(is_failed))))
+    excused = pointless(shares, parts)
     failed = [row for row in table.filter(is_failed).to_pylist() if row["share"] not in excused]
     if failed and not keep_going:
         raise _failure(failed)
-    verdicts = put_together(shares, found, {row["share"] for row in failed})
+    whole = table.filter(pc.invert(pc.or_(is_part, is_failed))).select(VERDICTS.names).cast(VERDICTS)
+    joined = to_table(put_together(shares, parts, {row["share"] for row in failed}))
     sentences = [*unjudged, *(row["error"] for row in failed)]
-    untold = [cannot_tell(UNKNOWN_RUN, sentence) for sentence in sentences]
-    return sorted([*untold, *verdicts, *missing_runs(directory, verdicts)], key=lambda verdict: verdict.run)
+    untold = to_table(cannot_tell(UNKNOWN_RUN, sentence) for sentence in sentences)
+    missing = to_table(missing_runs(directory, {*whole["run"].to_pylist(), *joined["run"].to_pylist()}))
+    found = pa.concat_tables([untold, whole, joined, missing])
+    return found.take(pc.sort_indices(found["run"]))  # a stable sort
 
 
 def _shares(units: list[list[Path]], judge: Judge | None, required: frozenset[str], rows_per_task: int) -> list[Share]:
@@ -83,6 +110,11 @@ def _results(spark: SparkSession, directory: Path, shares: Sequence[Share], prog
         results = numbers.mapInArrow(_task(shares, tasks), from_arrow_schema(_RESULTS))
     with as_trace_error(directory):
         return collected(results, tasks, progress, "antiphon verify")
+
+
+def _parts(shares: Sequence[Share]) -> list[int]:
+    """The shares that are parts of large runs, by position: their verdicts must be joined."""
+    return [place for place, share in enumerate(shares) if share.task is not None]
 
 
 def _by_share(table: pa.Table) -> dict[int, list[Verdict]]:
