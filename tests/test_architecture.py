@@ -145,8 +145,8 @@ def python_blocks(path: Path) -> list[str]:
     return re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
 
 
-RUN_ELSEWHERE = {ROOT / "docs/guide/tables.md", ROOT / "docs/guide/new-protocol.md"}
-"""Their examples run in `tests/pipeline/test_tables_command.py` and `tests/commands/test_other_package.py`."""
+RUN_ELSEWHERE = {ROOT / f"docs/guide/{page}.md" for page in ("tables", "analysis", "new-protocol")}
+"""Their examples run in `test_tables_command.py`, `test_analysis.py` and `test_other_package.py`."""
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,8 @@ pytestmark = pytest.mark.usefixtures("spark")
 
 FAMILY = "fixed-group"
 """Quick, and as good as any for the command itself."""
+FILES = ["campaign.json", "findings.parquet", "outcomes.parquet", "runs.parquet"]
+"""What a campaign without traces writes."""
 
 
 def plant(patch: pytest.MonkeyPatch) -> None:
@@ -48,7 +50,7 @@ def test_a_good_campaign_passes_and_keeps_every_scenario(antiphon: Console, tmp_
     assert "12 of 12 runs of fixed-group" in result.out
     assert "D1  delivery integrity" in result.out
     assert "pass: every run settled" in result.out
-    assert sorted(contents(tmp_path / "runs")) == ["campaign.json", "runs.parquet"]
+    assert sorted(contents(tmp_path / "runs")) == FILES
     index = pq.read_table(tmp_path / "runs/runs.parquet").to_pylist()
     assert [row["run"] for row in index] == [run_id(FAMILIES[FAMILY].draw(seed)) for seed in range(5, 17)]
     assert all(row["finished"] for row in index)
@@ -106,7 +108,7 @@ def test_no_traces_are_kept_if_none_are_wanted(
 ) -> None:
     plant(monkeypatch)
     assert antiphon("campaign", FAMILY, "--runs", 1, "--first", 3, "--out", tmp_path, "--traces", "none").code == 1
-    assert sorted(contents(tmp_path)) == ["campaign.json", "runs.parquet"]
+    assert sorted(contents(tmp_path)) == FILES
 
 
 def test_a_run_that_breaks_is_told_with_its_reason_and_its_scenario_is_kept(

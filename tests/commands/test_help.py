@@ -28,7 +28,7 @@ def test_version(antiphon: Console) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    "demo simulate run watch check stats tables report campaign sweep compare bench".split(),
+    "demo simulate run watch check stats tables sql report campaign sweep compare bench".split(),
 )
 def test_every_command_explains_itself(antiphon: Console, command: str) -> None:
     result = antiphon(command, "--help")

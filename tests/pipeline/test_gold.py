@@ -8,9 +8,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from antiphon.pipeline.dataset import events
-from antiphon.pipeline.tables.export import QUERIES
+from antiphon.pipeline.tables.catalog import QUERIES
+from antiphon.pipeline.tables.columns import Table, meaning
 from antiphon.pipeline.tables.gold import recovery, view_changes
-from antiphon.pipeline.tables.schemas import GOLD, SILVER, Table, meaning
+from antiphon.pipeline.tables.schemas import TABLES
 from tests.support.datasets import Row, row, write
 
 
@@ -63,15 +64,17 @@ def test_a_view_change_is_timed_from_its_cause(directory: Path, spark: SparkSess
         "lost": ["c"],
         "gained": [],
         "reason": "silent",
-        "installed_first": 200,
-        "installed_last": 230,
-        "suspected": 150,
-        "faulted": 100,
+        "installed_first_ns": 200,
+        "installed_last_ns": 230,
+        "suspected_ns": 150,
+        "faulted_ns": 100,
+        "faults": ["crash"],
         "since_suspicion_ns": 80,
         "since_fault_ns": 130,
     }
     assert (joined["gained"], joined["lost"], joined["reason"]) == (["d"], [], "formed")
-    assert (joined["installed_last"], joined["suspected"], joined["faulted"]) == (500, None, None)
+    assert (joined["installed_last_ns"], joined["suspected_ns"], joined["faulted_ns"]) == (500, None, None)
+    assert joined["faults"] is None
 
 
 def test_a_group_stands_still_for_the_longest_wait_of_a_survivor(directory: Path, spark: SparkSession) -> None:
@@ -80,7 +83,7 @@ def test_a_group_stands_still_for_the_longest_wait_of_a_survivor(directory: Path
         {
             "run": "r1",
             "group": "g",
-            "faulted": 100,
+            "faulted_ns": 100,
             "faults": ["crash"],
             "survivors": 2,
             "first_delivery_ns": 140,
@@ -101,5 +104,5 @@ def test_every_table_has_the_columns_and_types_that_are_declared(
 
 
 def test_no_two_tables_are_in_one_place() -> None:
-    assert len({(table.layer, table.name) for table in (*SILVER, *GOLD)}) == len(SILVER) + len(GOLD)
-    assert set(QUERIES) <= {*SILVER, *GOLD}
+    assert len({table.name for table in TABLES}) == len(TABLES)
+    assert set(QUERIES) <= {*TABLES}

@@ -17,8 +17,8 @@ def test_messages_are_the_sends(tmp_path: Path, spark: SparkSession) -> None:
             "sender": "a",
             "sender_incarnation": 0,
             "number": number,
-            "requested": requested,
-            "sent": 200,
+            "requested_ns": requested,
+            "sent_ns": 200,
             "payload_bytes": 100,
             "service": None,
             "view": None,
@@ -30,7 +30,7 @@ def test_messages_are_the_sends(tmp_path: Path, spark: SparkSession) -> None:
 def test_deliveries_know_their_latency(tmp_path: Path, spark: SparkSession) -> None:
     write(tmp_path, two_members())
     rows = deliveries(events(spark, tmp_path)).orderBy("process", "number").collect()
-    assert [(each["process"], each["number"], each["requested"], each["latency_ns"]) for each in rows] == [
+    assert [(each["process"], each["number"], each["requested_ns"], each["latency_ns"]) for each in rows] == [
         ("a", 0, 0, 1000),
         ("a", 1, 100, 900),
         ("b", 0, 0, 1100),
@@ -48,8 +48,8 @@ def test_delay_overhead_is_from_the_first_receipt_and_of_an_own_message_from_its
         row("c", 9, 10, "receive", **first),
     ]
     write(tmp_path, [*two_members(), *receipts, row("b", 11, 1400, "deliver", **first)])
-    rows = deliveries(events(spark, tmp_path)).orderBy("process", "number", "time").collect()
-    columns = ("process", "number", "time", "received", "overhead_ns")
+    rows = deliveries(events(spark, tmp_path)).orderBy("process", "number", "delivered_ns").collect()
+    columns = ("process", "number", "delivered_ns", "received_ns", "overhead_ns")
     assert [tuple(each[name] for name in columns) for each in rows] == [
         ("a", 0, 1000, 200, 800),
         ("a", 1, 1000, 200, 800),
@@ -82,7 +82,7 @@ def test_the_first_report_that_covers_a_message_counts(tmp_path: Path, spark: Sp
     another = row("b", 0, 300, "stable", upto={"a": 3})
     write(tmp_path, [*sends, *reports, another])
     rows = stability(events(spark, tmp_path)).orderBy("number").collect()
-    columns = ("sender", "sender_incarnation", "number", "requested", "time", "latency_ns")
+    columns = ("sender", "sender_incarnation", "number", "requested_ns", "stable_ns", "latency_ns")
     assert [tuple(each[name] for name in columns) for each in rows] == [
         ("a", 0, 0, 0, 500, 500),
         ("a", 0, 1, 100, 900, 800),
@@ -143,7 +143,7 @@ def test_a_view_is_in_force_until_the_next_the_leaving_or_the_end(tmp_path: Path
             row("a", 5, 120, "stop", group=None),
         ],
     )
-    rows = views(events(spark, tmp_path)).orderBy("installed").collect()
+    rows = views(events(spark, tmp_path)).orderBy("installed_ns").collect()
     assert [(each["view"], each["in_force_ns"], each["reason"]) for each in rows] == [
         ("1", 20, "start"),
         ("2", 20, "left, silent"),
@@ -157,8 +157,8 @@ def test_each_wait_has_its_end_and_the_last_that_of_the_trace(tmp_path: Path, sp
     waits = [row("a", 20 + at, time, kind, peer="b") for at, (time, kind) in enumerate(marks)]
     elsewhere = row("a", 23, 350, "block") | {"group": "h"}
     write(tmp_path, [*two_members(), *waits, elsewhere])
-    rows = blocked(events(spark, tmp_path)).orderBy("began").collect()
-    assert [(each["group"], each["began"], each["ended"], each["blocked_ns"], each["peer"]) for each in rows] == [
+    rows = blocked(events(spark, tmp_path)).orderBy("began_ns").collect()
+    assert [(each["group"], each["began_ns"], each["ended_ns"], each["blocked_ns"], each["peer"]) for each in rows] == [
         ("g", 300, 340, 40, "b"),
         ("h", 350, None, 2000 - 350, None),
         ("g", 400, None, 2000 - 400, "b"),

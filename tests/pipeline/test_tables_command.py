@@ -12,7 +12,8 @@ import pytest
 
 from antiphon.cli.main import main
 from antiphon.errors import TraceError
-from antiphon.pipeline.tables.schemas import GOLD, SILVER, Table
+from antiphon.pipeline.tables.columns import Table, meaning, type_name
+from antiphon.pipeline.tables.schemas import GOLD, SILVER
 from tests.support.console import Console
 from tests.support.datasets import two_members, write
 from tests.support.html import section
@@ -52,7 +53,10 @@ def test_written_tables_match_their_declaration(home: Path) -> None:
     for table, told in zip((*SILVER, *GOLD), contents["tables"], strict=True):
         found = pq.read_table(home / "out/tables" / table.layer / table.name)
         assert (told["layer"], told["name"], told["rows"]) == (table.layer, table.name, found.num_rows)
-        assert [column["name"] for column in told["columns"]] == found.schema.names == table.columns.names
+        assert found.schema.names == table.columns.names
+        assert told["columns"] == [
+            {"name": field.name, "type": type_name(field), "meaning": meaning(field)} for field in table.columns
+        ]
         assert all(_alike(*pair) for pair in zip(found.schema.types, table.columns.types, strict=True))
         assert found.num_rows > 0
 
@@ -92,7 +96,6 @@ def test_nothing_appears_where_something_fails(
         raise TraceError("no figures")
 
     write(tmp_path, two_members())
-    monkeypatch.setattr("antiphon.pipeline.tables.export.QUERIES", {})
-    monkeypatch.setattr("antiphon.pipeline.tables.export.statistics", fail)
+    monkeypatch.setattr("antiphon.pipeline.tables.catalog.statistics", fail)
     assert antiphon.refused("tables", tmp_path, "--out", tmp_path / "new") == "antiphon: no figures"
     assert [path.name for path in tmp_path.iterdir()] == ["events"]

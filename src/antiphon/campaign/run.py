@@ -7,9 +7,14 @@ from typing import Any, Final, Literal
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from antiphon import __version__
 from antiphon.campaign.families import FAMILIES
+from antiphon.pipeline.tables import kept
+from antiphon.pipeline.tables.judged import rows_of_a_run
+from antiphon.pipeline.tables.schemas import VERDICTS
 from antiphon.properties.judge import judge
 from antiphon.properties.verdicts.verdict import Verdict
 from antiphon.protocols.registry import family_of
@@ -74,6 +79,8 @@ class Outcome:
     record: RunRecord
     scenario_toml: str
     findings: tuple[Finding, ...] = ()
+    verdicts: tuple[dict[str, Any], ...] = ()
+    """Rows of the table of verdicts without `run`. They are kept, and never read back into an outcome."""
     settled: bool = False
     """The run became quiet before its end; False if it failed."""
     failure: str | None = None
@@ -112,6 +119,7 @@ OUTCOMES: Final = pa.schema(
                 }
             )
         ),
+        "verdicts": pa.list_(pa.struct([field for field in VERDICTS.columns if field.name != "run"])),
         "settled": pa.bool_(),
         "failure": pa.string(),
         "rows": pa.int64(),
@@ -122,8 +130,21 @@ OUTCOMES: Final = pa.schema(
 
 
 def outcomes_of(table: pa.Table) -> list[Outcome]:
-    """The outcomes in rows of `OUTCOMES`."""
-    return msgspec.convert(table.select(OUTCOMES.names).to_pylist(), list[Outcome])
+    """The outcomes in rows of `OUTCOMES`, without their verdicts: thousands of runs have hundreds of thousands."""
+    return msgspec.convert(
+        table.select([name for name in OUTCOMES.names if name != "verdicts"]).to_pylist(), list[Outcome]
+    )
+
+
+def write_outcomes(table: pa.Table, directory: Path) -> None:
+    """Keep the verdicts of all runs, and how each run went, for the gold tables."""
+    run = table["record"].combine_chunks().field("run")
+    outcomes = {"run": run, "settled": table["settled"], "error": table["failure"], "events": table["rows"]}
+    pq.write_table(pa.table(outcomes), directory / kept.OUTCOMES, compression="zstd")
+    verdicts = table["verdicts"].combine_chunks()
+    columns = [run.take(pc.list_parent_indices(verdicts)), *pc.list_flatten(verdicts).flatten()]
+    findings = pa.Table.from_arrays(columns, schema=VERDICTS.columns)
+    pq.write_table(findings, directory / kept.FINDINGS, compression="zstd")
 
 
 def run_one(runner: Runner, seed: int) -> Outcome:
@@ -134,9 +155,15 @@ def run_one(runner: Runner, seed: int) -> Outcome:
         with limited(CPU_SECONDS_MAX):
             run = simulate(scenario)
             events = events_table(run.id, run.histories)
-            findings = _findings(judge(events))
-        record = replace(outcome.record, finished=True)
-        outcome = replace(outcome, record=record, findings=findings, settled=run.quiet, rows=len(events))
+            verdicts = judge(events)
+        outcome = replace(
+            outcome,
+            record=replace(outcome.record, finished=True),
+            findings=_findings(verdicts),
+            verdicts=tuple(rows_of_a_run(verdicts)),
+            settled=run.quiet,
+            rows=len(events),
+        )
     except Exception as error:  # a campaign exists to find failing assertions of cores
         outcome = replace(outcome, failure=reason(error), rows=len(events) if events is not None else 0)
     wanted = runner.traces == "all" or (runner.traces == "failures" and not outcome.good)

@@ -14,6 +14,7 @@ from antiphon.cli.commands import (
     report,
     run,
     simulate,
+    sql,
     stats,
     sweep,
     tables,
@@ -35,6 +36,7 @@ app.command("watch")(watch.watch)
 app.command("check")(check.check)
 app.command("stats")(stats.stats)
 app.command("tables")(tables.tables)
+app.command("sql")(sql.sql)
 app.command("report")(report.report)
 app.command("campaign")(campaign.campaign)
 app.command("sweep")(sweep.sweep)

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from antiphon import __version__
 from antiphon.campaign.families import FAMILIES, Family
-from antiphon.campaign.run import OUTCOMES, Runner, Traces, outcomes_of
+from antiphon.campaign.run import OUTCOMES, Runner, Traces, outcomes_of, write_outcomes
 from antiphon.campaign.tally import Tally, Trouble
 from antiphon.cli.shared.output import Json, as_json, out, print_json, progress, waiting
 from antiphon.cli.shared.paths import path_option
@@ -120,11 +120,13 @@ def _judge(request: _Request, tally: Tally) -> None:
                 work = Work(runner, runner.lost, OUTCOMES)
                 spread(partial(started, request.spark), work, request.seeds, parts, advance)
         finally:
-            outcomes = outcomes_of(results(parts, OUTCOMES))
+            rows = results(parts, OUTCOMES)
+            outcomes = outcomes_of(rows)
             for outcome in outcomes:
                 tally.add(outcome)
         if request.directory is not None:
             write_index(place, [(outcome.record, outcome.scenario_toml) for outcome in outcomes])
+            write_outcomes(rows, place)
             (place / "campaign.json").write_text(as_json(_document(request, tally)), encoding="utf-8")
 
 

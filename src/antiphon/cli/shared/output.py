@@ -39,8 +39,13 @@ def as_json(document: Any) -> str:
 
 def print_json(document: Any) -> None:
     """Print the document of a command under `--json`."""
+    print_text(as_json(document))
+
+
+def print_text(text: str) -> None:
+    """Print text as it is, for programs."""
     try:
-        sys.stdout.write(as_json(document))
+        sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
         _reader_left()

@@ -35,7 +35,5 @@ def verify_in_process(
             unjudged.append(located(unit, str(error)))
     progress(len(units), len(units))
     unknown = [cannot_tell(UNKNOWN_RUN, sentence) for sentence in unjudged]
-    return sorted(
-        [*unknown, *verdicts, *missing_runs(directory, {verdict.run for verdict in verdicts})],
-        key=lambda verdict: verdict.run,
-    )
+    missing = missing_runs(directory, {verdict.run for verdict in verdicts})
+    return sorted([*unknown, *verdicts, *missing], key=lambda verdict: verdict.run)

@@ -76,11 +76,10 @@ def _is_flaw(verdict: Verdict) -> bool:
 def put_together(
     shares: Sequence[Share], verdicts: Mapping[int, Sequence[Verdict]], failed: Iterable[int]
 ) -> list[Verdict]:
-    """The verdicts on all runs, from those on each share; none on a large run if one of its tasks failed."""
-    found = [verdict for place, share in enumerate(shares) if share.task is None for verdict in verdicts.get(place, ())]
+    """The verdicts on the large runs, from those on each of their shares; none on a run if one of its tasks failed."""
     spoilt = {tuple(shares[place].files) for place in failed}
     large: dict[tuple[Path, ...], list[tuple[Task, Sequence[Verdict]]]] = defaultdict(list)
     for place, share in enumerate(shares):
         if share.task is not None and tuple(share.files) not in spoilt:
             large[tuple(share.files)].append((share.task, verdicts.get(place, ())))
-    return [*found, *(verdict for parts in large.values() for verdict in joined(parts))]
+    return [verdict for parts in large.values() for verdict in joined(parts)]

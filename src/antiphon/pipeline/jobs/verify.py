@@ -57,12 +57,41 @@ def verify(
     judged gets a verdict that says why. `judge` replaces the properties; without it, a run with more than
     `rows_per_task` rows is judged in parts.
     """
+    judged = verdict_table(
+        spark,
+        directory,
+        required=required,
+        keep_going=keep_going,
+        progress=progress,
+        judge=judge,
+        rows_per_task=rows_per_task,
+    )
+    return from_table(judged)
+
+
+def verdict_table(
+    spark: SparkSession,
+    directory: Path,
+    *,
+    required: frozenset[str] = frozenset(),
+    keep_going: bool = False,
+    progress: Progress | None = None,
+    judge: Judge | None = None,
+    rows_per_task: int = ROWS_PER_TASK,
+) -> pa.Table:
+    """The same in rows of `VERDICTS`: thousands of runs have hundreds of thousands of verdicts."""
     required = known(required)
     shares, unjudged = _shares(directory, judge, required, rows_per_task, keep_going=keep_going)
     table = in_tasks(spark, directory, shares, _each_verdict, _RESULTS, progress or silent, "antiphon verify")
-    verdicts = [*_cannot_tell(unjudged), *_verdicts(shares, table, keep_going=keep_going)]
-    missing = missing_runs(directory, {verdict.run for verdict in verdicts})
-    return sorted([*verdicts, *missing], key=lambda verdict: verdict.run)
+    table = table.sort_by("share")
+    is_part = pc.is_in(table["share"], pa.array(_parts(shares), pa.int64()))
+    is_whole = pc.invert(pc.or_(is_part, pc.is_valid(table["error"])))
+    whole = table.filter(is_whole).select(VERDICTS.names).cast(VERDICTS)
+    doubtful = _verdicts(shares, table.filter(pc.invert(is_whole)), keep_going=keep_going)
+    rest = to_table([*_cannot_tell(unjudged), *doubtful])
+    missing = missing_runs(directory, {*whole["run"].to_pylist(), *rest["run"].to_pylist()})
+    found = pa.concat_tables([rest, whole, to_table(missing)])
+    return found.take(pc.sort_indices(found["run"]))  # a stable sort
 
 
 def verify_in_total(
@@ -79,9 +108,8 @@ def verify_in_total(
     shares, unjudged = _shares(directory, None, required, rows_per_task, keep_going=keep_going)
     table = in_tasks(spark, directory, shares, _in_total, _RESULTS, progress or silent, "antiphon verify")
     is_summary = pc.is_valid(table["summary"])
-    summary = VerdictSummary.of(
-        [*_cannot_tell(unjudged), *_verdicts(shares, table.filter(pc.invert(is_summary)), keep_going=keep_going)]
-    )
+    rest = _verdicts(shares, table.filter(pc.invert(is_summary)), keep_going=keep_going)
+    summary = VerdictSummary.of([*_cannot_tell(unjudged), *rest])
     for packed in table.filter(is_summary)["summary"].to_pylist():
         summary.merge(VerdictSummary.unpacked(packed))
     summary.add(missing_runs(directory, summary.runs))
@@ -112,6 +140,11 @@ def _verdicts(shares: Sequence[Share], table: pa.Table, *, keep_going: bool) -> 
 
 def _cannot_tell(sentences: Iterable[str]) -> list[Verdict]:
     return [cannot_tell(UNKNOWN_RUN, sentence) for sentence in sentences]
+
+
+def _parts(shares: Sequence[Share]) -> list[int]:
+    """The shares that are parts of large runs, by position: their verdicts must be joined."""
+    return [place for place, share in enumerate(shares) if share.task is not None]
 
 
 def _by_share(table: pa.Table) -> dict[int, list[Verdict]]:

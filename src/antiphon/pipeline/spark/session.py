@@ -5,6 +5,7 @@ while it starts (Java, interpreter, address) is set for that moment only.
 """
 
 import atexit
+import logging
 import os
 import re
 import shutil
@@ -20,6 +21,7 @@ import pyspark
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from antiphon.errors import ConfigurationError, TraceError
@@ -47,6 +49,8 @@ _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
 _OF_A_SESSION: Final = (*_REQUIRED, "spark.sql.sources.parallelPartitionDiscovery.threshold")
 """Settings that are applied even if other code has started Spark in this process."""
+_TALKATIVE: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""Loggers of pyspark that print each error of a query as JSON, also one that is handled."""
 _WRAPPERS: Final = ("Exception thrown in awaitResult", "Job aborted due to stage failure")
 
 
@@ -94,7 +98,7 @@ def as_trace_error(directory: Path) -> Iterator[None]:
         hint = ""
         if any(sign in str(error) for sign in _OUT_OF_MEMORY):
             hint = "; its memory may be too small: choose more with --driver-memory, or fewer cores with --master"
-        raise TraceError(f"Spark failed on {directory}: {_reason(error)}{hint}") from error
+        raise TraceError(f"Spark failed on {directory}: {reason(error)}{hint}") from error
 
 
 def _shipped(scratch: Path, chosen: Mapping[str, str]) -> dict[str, str]:
@@ -131,9 +135,12 @@ def _started(
             context = SparkContext.getOrCreate(SparkConf().setAll([*settings.items()]))
         interrupt.hold()  # Spark has installed a handler of its own: it would ask a Java that may be busy or gone
         atexit.register(context.stop)  # before the directory goes
+        if "ANTIPHON_SPARK_LOG" not in os.environ:
+            for name in _TALKATIVE:
+                PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
         return SparkSession(context, options={key: each for key, each in settings.items() if key in _OF_A_SESSION})
     except (PySparkException, Py4JError, OSError) as error:
-        raise ConfigurationError(f"Spark did not start on {master}: {_reason(error)}") from error
+        raise ConfigurationError(f"Spark did not start on {master}: {reason(error)}") from error
 
 
 def _settings(master: str, scratch: Path) -> dict[str, str]:
@@ -208,7 +215,7 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     """One line of Spark's error: that of the outermost Java exception that does more than wrap another."""
     thrown = getattr(error, "java_exception", None)
     while thrown is not None:
@@ -224,4 +231,5 @@ def _first_line(text: str | None) -> str:
     _, traced, trace = (text or "").rpartition("Traceback (most recent call last):\n")
     lines = (line for line in trace.splitlines() if line.strip() and not (traced and line.startswith(" ")))
     line = next(lines, "").strip()
-    return re.sub(r"Query \[.*?\] terminated with exception: |\[[A-Z0-9_.]+\] | +SQLSTATE: \w+$", "", line)
+    told = re.sub(r"Query \[.*?\] terminated with exception: |\[[A-Z0-9_.]+\] | +SQLSTATE: \w{5}\b", "", line)
+    return re.sub(r"\.?;? \(?(line \d+,? pos \d+)\)?;?$", r" (\1)", told)

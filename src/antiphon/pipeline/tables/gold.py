@@ -4,7 +4,7 @@ View changes and recovery are counted from the faults that the world recorded: a
 has none.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -12,99 +12,67 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 
-from antiphon.pipeline.figures.measures import GroupStatistics, Latency, Statistics
+from antiphon.pipeline.figures.measures import GroupStatistics, Latency, MemberStatistics, Statistics
 from antiphon.pipeline.figures.one_run import figures_of
-from antiphon.pipeline.tables.schemas import (
-    BUFFERS,
-    FIGURES_BY_RUN,
-    LATENCY,
-    NULLS,
-    OVERHEAD,
-    RECOVERY,
-    THROUGHPUT,
-    VIEW_CHANGES,
-    Table,
-)
+from antiphon.pipeline.tables.columns import Table
+from antiphon.pipeline.tables.schemas import FIGURES_BY_RUN, GROUP_FIGURES, MEMBER_FIGURES, RECOVERY, VIEW_CHANGES
 from antiphon.pipeline.tables.silver import HISTORY, INCARNATION, detail, lives, shaped, views
 from antiphon.types import WORLD
 
 BREAKING: Final = ("crash", "partition", "cut", "pause", "stall")
 """Kinds of faults from which a group has to recover."""
 
-_Rows = Iterator[dict[str, Any]]
+_Row = dict[str, Any]
 
 
 def measured(statistics: Statistics) -> dict[Table, pa.Table]:
     """The gold tables that are measures of runs, groups and members."""
-    rows = {
-        LATENCY: _each_group(statistics, _latency),
-        THROUGHPUT: _each_group(statistics, _throughput),
-        OVERHEAD: _each_group(statistics, _overhead),
-        BUFFERS: _each_group(statistics, _buffers),
-        NULLS: _each_group(statistics, _nulls),
+    rows: dict[Table, Iterator[_Row]] = {
         FIGURES_BY_RUN: ({"run": run.run, **figures_of(run)} for run in statistics.runs),
+        GROUP_FIGURES: ({"run": run.run, **_of_group(group)} for run in statistics.runs for group in run.groups),
+        MEMBER_FIGURES: (
+            {"run": run.run, "group": group.group, **_of_member(member)}
+            for run in statistics.runs
+            for group in run.groups
+            for member in group.members
+        ),
     }
     return {table: pa.Table.from_pylist(list(own), schema=table.columns) for table, own in rows.items()}
 
 
-def _each_group(statistics: Statistics, rows: Callable[[GroupStatistics], _Rows]) -> _Rows:
-    for run in statistics.runs:
-        for group in run.groups:
-            yield from ({"run": run.run, "group": group.group, **row} for row in rows(group))
-
-
-def _latency(group: GroupStatistics) -> _Rows:
-    yield from _spread(None, "delivery", group.latency, group.experiment.delay_overhead_ns)
-    yield from _spread(None, "stability", group.stability_latency)
-    yield from _spread(None, "request", group.request_latency)
-    for member in group.members:
-        yield from _spread(member.process, "delivery", member.latency, member.delay_overhead_ns)
-
-
-def _spread(process: str | None, measure: str, latency: Latency | None, overhead_ns: float | None = None) -> _Rows:
-    if latency is not None:
-        yield {"process": process, "measure": measure, **asdict(latency), "overhead_mean_ns": overhead_ns}
-
-
-def _throughput(group: GroupStatistics) -> _Rows:
-    yield {
-        "sent": group.traffic.sent,
-        "delivered": group.traffic.delivered,
+def _of_group(group: GroupStatistics) -> _Row:
+    """The figures of a group, by column; those of its traffic, buffers and experiment have their own names."""
+    return {
+        "group": group.group,
+        **asdict(group.traffic),
+        **asdict(group.flow),
+        **asdict(group.experiment),
         "per_second": group.per_second,
-        "first_sender_per_second": group.experiment.first_sender_per_second,
-    }
-    for member in group.members:
-        yield {
-            "process": member.process,
-            "sent": member.sent,
-            "delivered": member.delivered,
-            "per_second": member.per_second,
-        }
-
-
-def _overhead(group: GroupStatistics) -> _Rows:
-    figures = asdict(group.traffic) | {"frames": sum(group.traffic.frames.values())}
-    delay_overhead_ns = group.experiment.delay_overhead_ns
-    yield {name: figures[name] for name in OVERHEAD.columns.names if name in figures} | {
-        "delay_overhead_ns": delay_overhead_ns
+        **_spread("latency", group.latency),
+        **_spread("stability", group.stability_latency),
+        "sent_to_nobody": group.sent_to_nobody,
+        **_spread("request", group.request_latency),
+        "frames": sum(group.traffic.frames.values()),
+        "unstable_max": group.unstable_max,
     }
 
 
-def _buffers(group: GroupStatistics) -> _Rows:
-    yield {"unstable_max": group.unstable_max, **asdict(group.flow)}
-    for member in group.members:
-        yield {"process": member.process, "unstable_max": member.unstable_max, **asdict(member.flow)}
-
-
-def _nulls(group: GroupStatistics) -> _Rows:
-    yield {
-        "sent": group.traffic.sent,
-        "nulls": group.experiment.nulls,
-        "nulls_per_message": group.traffic.nulls_per_message,
-        "nulls_per_inactive_member": group.experiment.nulls_per_inactive_member,
+def _of_member(member: MemberStatistics) -> _Row:
+    return {
+        "process": member.process,
+        "sent": member.sent,
+        "delivered": member.delivered,
+        "per_second": member.per_second,
+        **_spread("latency", member.latency),
+        "delay_overhead_ns": member.delay_overhead_ns,
+        "nulls": member.nulls,
+        "unstable_max": member.unstable_max,
+        **asdict(member.flow),
     }
-    for member in group.members:
-        yield {"process": member.process, "sent": member.sent, "nulls": member.nulls}
+
+
+def _spread(name: str, latency: Latency | None) -> _Row:
+    return {} if latency is None else {f"{name}_{key}": value for key, value in asdict(latency).items()}
 
 
 def view_changes(events: DataFrame) -> DataFrame:
@@ -126,19 +94,24 @@ def view_changes(events: DataFrame) -> DataFrame:
             F.array_sort(F.array_distinct(F.flatten(F.collect_set("lost")))).alias("lost"),
             F.array_sort(F.array_distinct(F.flatten(F.collect_set("gained")))).alias("gained"),
             F.max("reason").alias("reason"),
-            F.min("installed").alias("installed_first"),
-            F.max("installed").alias("installed_last"),
-            F.min(is_lost).alias("suspected"),
+            F.min("installed_ns").alias("installed_first_ns"),
+            F.max("installed_ns").alias("installed_last_ns"),
+            F.min(is_lost).alias("suspected_ns"),
         )
     )
     caused = changes.join(F.broadcast(_faults(events)), on="run", how="left").withColumn(
-        "is_before", (F.size("lost") > 0) & (F.col("fault_time") <= F.coalesce("suspected", "installed_first"))
+        "is_before", (F.size("lost") > 0) & (F.col("fault_time") <= F.coalesce("suspected_ns", "installed_first_ns"))
     )
     named = [name for name in VIEW_CHANGES.columns.names if name in changes.columns]
-    timed = caused.groupBy(*named).agg(F.max(F.when(F.col("is_before"), F.col("fault_time"))).alias("faulted"))
+    last = F.max(F.when(F.col("is_before"), F.struct("fault_time", "faults")))
+    timed = (
+        caused.groupBy(*named)
+        .agg(last.alias("fault"))
+        .withColumns({"faulted_ns": F.col("fault.fault_time"), "faults": F.col("fault.faults")})
+    )
     since = {
-        "since_suspicion_ns": F.col("installed_last") - F.col("suspected"),
-        "since_fault_ns": F.col("installed_last") - F.col("faulted"),
+        "since_suspicion_ns": F.col("installed_last_ns") - F.col("suspected_ns"),
+        "since_fault_ns": F.col("installed_last_ns") - F.col("faulted_ns"),
     }
     return shaped(timed.withColumns(since), VIEW_CHANGES)
 
@@ -167,7 +140,7 @@ def recovery(events: DataFrame) -> DataFrame:
         F.max("first_delivery_ns").alias("first_delivery_ns"),
         F.max("stood_still_ns").alias("stood_still_ns"),
     )
-    return shaped(together.withColumnRenamed("fault_time", "faulted"), RECOVERY)
+    return shaped(together.withColumnRenamed("fault_time", "faulted_ns"), RECOVERY)
 
 
 def _faults(events: DataFrame) -> DataFrame:

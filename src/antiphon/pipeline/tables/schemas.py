@@ -1,52 +1,66 @@
 """The tables for people: their columns, types and meanings, in one place.
 
-Bronze is the trace itself (`antiphon.trace.schema`); silver is what its events mean; gold is the figures of a run. A
-table is shaped by its schema where it is made, so no other columns can result. Times are in nanoseconds.
+Bronze is the trace itself (`antiphon.trace.schema`); silver is what its events mean; gold is the verdicts, parameters
+and figures of runs (`parameters.py` has the columns of `runs`). A table is shaped by its schema where it is made, so no
+other columns can result. Times and durations are in nanoseconds, and their names end in `_ns`.
 """
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import pyarrow as pa
 
-_TEXT, _TEXTS, _TRUTH = pa.string(), pa.list_(pa.string()), pa.bool_()
-_SMALL, _COUNT, _RATIO = pa.int32(), pa.int64(), pa.float64()
+from antiphon.pipeline.tables.columns import COUNT, RATIO, SMALL, TEXT, TEXTS, TRUTH, Table, column
+from antiphon.pipeline.tables.parameters import RUNS
+from antiphon.trace.schema import EVENTS
 
+_EVENT_MEANINGS: Final = {
+    "run": "the run",
+    "process": "the process",
+    "incarnation": "how often the process had restarted",
+    "index": "counts the rows of this process incarnation",
+    "time": "when, in nanoseconds; virtual in simulations",
+    "requested": "when the application made the call, in nanoseconds",
+    "kind": "what happened (docs/reference/trace.md)",
+    "group": "the group",
+    "sender": "the sender of the message",
+    "number": "counts the messages of this sender incarnation in the group",
+    "sender_incarnation": "how often the sender had restarted",
+    "service": "the service of the delivery",
+    "view": "the current view in the group",
+    "members": "members of the view",
+    "previous": "the view that it replaces",
+    "transitional": "members that came along from the previous view",
+    "peer": "the other process that this is about",
+    "orderer": "the process that gave the stamp, if it is not the sender",
+    "clock": "the protocol's stamp, such as a block number",
+    "payload_bytes": "application bytes",
+    "header_bytes": "protocol bytes of a frame",
+    "unstable": "frames held as unstable afterwards",
+    "digest": "hash of the payload, or of a state",
+    "upto": "by sender, the highest number that is stable or discarded",
+    "detail": "all other fields as JSON",
+}
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """One table: its layer, what one row stands for, and its columns."""
-
-    layer: Literal["silver", "gold"]
-    name: str
-    row: str
-    """What each row stands for."""
-    columns: pa.Schema
-
-
-def _column(name: str, kind: pa.DataType, meaning: str, *, nullable: bool = True) -> pa.Field:
-    return pa.field(name, kind, nullable=nullable, metadata={"comment": meaning})
-
-
-def meaning(field: pa.Field) -> str:
-    """The meaning of a column, in a few words."""
-    return str(field.metadata[b"comment"].decode())
-
-
-_RUN: Final = _column("run", _TEXT, "the run", nullable=False)
-_GROUP: Final = _column("group", _TEXT, "the group", nullable=False)
+_RUN: Final = column("run", TEXT, "the run", nullable=False)
+_GROUP: Final = column("group", TEXT, "the group", nullable=False)
 _MESSAGE: Final = (
     _RUN,
     _GROUP,
-    _column("sender", _TEXT, "the sender of the message", nullable=False),
-    _column("sender_incarnation", _SMALL, "how often the sender had restarted", nullable=False),
-    _column("number", _COUNT, "counts the messages of this sender incarnation in the group", nullable=False),
+    column("sender", TEXT, "the sender of the message", nullable=False),
+    column("sender_incarnation", SMALL, "how often the sender had restarted", nullable=False),
+    column("number", COUNT, "counts the messages of this sender incarnation in the group", nullable=False),
 )
 _PROCESS: Final = (
-    _column("process", _TEXT, "the process", nullable=False),
-    _column("incarnation", _SMALL, "how often the process had restarted", nullable=False),
+    column("process", TEXT, "the process", nullable=False),
+    column("incarnation", SMALL, "how often the process had restarted", nullable=False),
 )
-_MEMBER: Final = (_RUN, _GROUP, _column("process", _TEXT, "the member; null: the whole group"))
+
+EVENT_ROWS: Final = Table(
+    "bronze",
+    "events",
+    "event at a process",
+    pa.schema([field.with_metadata({"comment": _EVENT_MEANINGS[field.name]}) for field in EVENTS]),
+)
 
 MESSAGES: Final = Table(
     "silver",
@@ -55,11 +69,11 @@ MESSAGES: Final = Table(
     pa.schema(
         [
             *_MESSAGE,
-            _column("requested", _COUNT, "when the application called"),
-            _column("sent", _COUNT, "when a frame took it and was transmitted", nullable=False),
-            _column("payload_bytes", _SMALL, "its size"),
-            _column("service", _TEXT, "the service of its delivery"),
-            _column("view", _TEXT, "the sender's view when it was sent"),
+            column("requested_ns", COUNT, "when the application called"),
+            column("sent_ns", COUNT, "when a frame took it and was transmitted", nullable=False),
+            column("payload_bytes", SMALL, "its size"),
+            column("service", TEXT, "the service of its delivery"),
+            column("view", TEXT, "the sender's view when it was sent"),
         ]
     ),
 )
@@ -71,11 +85,11 @@ DELIVERIES: Final = Table(
         [
             *_MESSAGE,
             *_PROCESS,
-            _column("time", _COUNT, "when it was delivered to the application", nullable=False),
-            _column("requested", _COUNT, "when the sender's application called; null if the send is not in the trace"),
-            _column("received", _COUNT, "when the message first arrived here; for an own message, when it left"),
-            _column("latency_ns", _COUNT, "from the request to the delivery"),
-            _column("overhead_ns", _COUNT, "delay overhead: from `received` to the delivery"),
+            column("delivered_ns", COUNT, "when it was delivered to the application", nullable=False),
+            column("requested_ns", COUNT, "when the sender's application called; null if the send is not in the trace"),
+            column("received_ns", COUNT, "when the message first arrived here; for an own message, when it left"),
+            column("latency_ns", COUNT, "from the request to the delivery"),
+            column("overhead_ns", COUNT, "delay overhead: from `received_ns` to the delivery"),
         ]
     ),
 )
@@ -88,13 +102,13 @@ VIEWS: Final = Table(
             _RUN,
             _GROUP,
             *_PROCESS,
-            _column("view", _TEXT, "id of the view", nullable=False),
-            _column("previous", _TEXT, "the view that it replaces at this process; null: none"),
-            _column("members", _TEXTS, "its members", nullable=False),
-            _column("transitional", _TEXTS, "the members that came along from the previous view"),
-            _column("installed", _COUNT, "when", nullable=False),
-            _column("in_force_ns", _COUNT, "until the next view, the leave, or the end of the trace", nullable=False),
-            _column("reason", _TEXT, "`start`, `formed`, or why members are out: `silent`, `left`, …; null: unknown"),
+            column("view", TEXT, "id of the view", nullable=False),
+            column("previous", TEXT, "the view that it replaces at this process; null: none"),
+            column("members", TEXTS, "its members", nullable=False),
+            column("transitional", TEXTS, "the members that came along from the previous view"),
+            column("installed_ns", COUNT, "when", nullable=False),
+            column("in_force_ns", COUNT, "until the next view, the leave, or the end of the trace", nullable=False),
+            column("reason", TEXT, "`start`, `formed`, or why members are out: `silent`, `left`, …; null: unknown"),
         ]
     ),
 )
@@ -105,12 +119,12 @@ STABILITY: Final = Table(
     pa.schema(
         [
             *_MESSAGE,
-            _column("requested", _COUNT, "when the application called"),
-            _column("time", _COUNT, "when the sender first called it stable", nullable=False),
-            _column("latency_ns", _COUNT, "from the request to `time`"),
-            _column(
+            column("requested_ns", COUNT, "when the application called"),
+            column("stable_ns", COUNT, "when the sender first called it stable", nullable=False),
+            column("latency_ns", COUNT, "from the request to `stable_ns`"),
+            column(
                 "to_nobody",
-                _TRUTH,
+                TRUTH,
                 "true if it was sent in a view without receivers, and stable at once",
                 nullable=False,
             ),
@@ -126,103 +140,110 @@ BLOCKED: Final = Table(
             _RUN,
             _GROUP,
             *_PROCESS,
-            _column("began", _COUNT, "when it was blocked", nullable=False),
-            _column("ended", _COUNT, "when it was released; null: never"),
-            _column("blocked_ns", _COUNT, "until it was released, or its trace ends", nullable=False),
-            _column("peer", _TEXT, "the peer that it waited for, if known"),
+            column("began_ns", COUNT, "when it was blocked", nullable=False),
+            column("ended_ns", COUNT, "when it was released; null: never"),
+            column("blocked_ns", COUNT, "until it was released, or its trace ends", nullable=False),
+            column("peer", TEXT, "the peer that it waited for, if known"),
         ]
     ),
 )
-LATENCY: Final = Table(
+VERDICTS: Final = Table(
     "gold",
-    "latency",
-    "run, group, member and measure",
+    "verdicts",
+    "run, promised property and group",
     pa.schema(
         [
-            *_MEMBER,
-            _column("measure", _TEXT, "`delivery`, `stability` or `request`", nullable=False),
-            _column("count", _COUNT, "number of samples", nullable=False),
-            _column("mean_ns", _RATIO, "the mean", nullable=False),
-            _column("p50_ns", _RATIO, "the median", nullable=False),
-            _column("p90_ns", _RATIO, "the 90th percentile", nullable=False),
-            _column("p99_ns", _RATIO, "the 99th percentile", nullable=False),
-            _column("max_ns", _COUNT, "the longest", nullable=False),
-            _column(
-                "overhead_mean_ns", _RATIO, "for deliveries: the mean from the receipt; for a group, over its members"
-            ),
+            _RUN,
+            column("property", TEXT, "the property (docs/spec/properties.md)", nullable=False),
+            column("group", TEXT, "the group; null: the property covers all groups of the run"),
+            column("outcome", TEXT, "`pass`, `violated`, `vacuous`, or `harness error`: not judged", nullable=False),
+            column("opportunities", COUNT, "how often the premise of the property was true", nullable=False),
+            column("violations", COUNT, "how often the property was violated then", nullable=False),
+            column("witness", TEXT, "the first violation as a sentence"),
+            column("witness_processes", TEXTS, "the processes that it names"),
+            column("witness_messages", TEXTS, "the messages that it names, as group/sender:number"),
+            column("witness_views", TEXTS, "the ids of the views that it names"),
+            column("note", TEXT, "something to know although it is not a violation"),
         ]
     ),
 )
-THROUGHPUT: Final = Table(
-    "gold",
-    "throughput",
-    "run, group and member",
-    pa.schema(
-        [
-            *_MEMBER,
-            _column("sent", _COUNT, "messages it sent", nullable=False),
-            _column("delivered", _COUNT, "messages it delivered", nullable=False),
-            _column(
-                "per_second", _RATIO, "deliveries per second, from the first request; for a group, its slowest member"
-            ),
-            _column(
-                "first_sender_per_second",
-                _RATIO,
-                "for a group: messages per second of the first sender, from its first request to its last delivery",
-            ),
-        ]
-    ),
+
+
+def _spread(name: str, of: str) -> tuple[pa.Field, ...]:
+    """The columns of a latency."""
+    return (
+        column(f"{name}_count", COUNT, f"number of samples of {name}: {of}"),
+        column(f"{name}_mean_ns", RATIO, "the mean of these"),
+        column(f"{name}_p50_ns", RATIO, "the median"),
+        column(f"{name}_p90_ns", RATIO, "the 90th percentile"),
+        column(f"{name}_p99_ns", RATIO, "the 99th percentile"),
+        column(f"{name}_max_ns", COUNT, "the longest"),
+    )
+
+
+_BUFFERS: Final = (
+    column("unstable_blocks_max", COUNT, "most blocks that a member held as unstable at once"),
+    column("unstable_max", COUNT, "most frames that a member held as unstable at once"),
+    column("buffers_max", COUNT, "most frames that a member held in its pool at once"),
+    column("blocked_times", COUNT, "how often a sender was blocked", nullable=False),
+    column("blocked_ns", COUNT, "for how long, added up", nullable=False),
 )
-OVERHEAD: Final = Table(
+
+GROUP_FIGURES: Final = Table(
     "gold",
-    "overhead",
+    "group_figures",
     "run and group",
     pa.schema(
         [
             _RUN,
             _GROUP,
-            _column("sent", _COUNT, "application messages", nullable=False),
-            _column("frames", _COUNT, "frames transmitted, each counted once", nullable=False),
-            _column("messages_per_data_frame", _RATIO, "how well packing worked"),
-            _column("header_bytes_per_message", _RATIO, "protocol bytes of all frames"),
-            _column("header_ratio", _RATIO, "share of protocol bytes in all bytes transmitted"),
-            _column("stamp_bytes_per_message", _RATIO, "ordering information of all frames"),
-            _column("stamp_bytes_per_data_frame", _RATIO, "ordering information of frames that carry messages"),
-            _column("announcements_per_message", _RATIO, "`alive` frames"),
-            _column("acknowledgments_per_message", _RATIO, "`acknowledgment` frames"),
-            _column("repairs_per_message", _RATIO, "`status`, `ack`, `request` and `repair` frames"),
-            _column("copies_per_message", _RATIO, "frames, counted once per receiver"),
-            _column("wire_bytes_per_message", _RATIO, "bytes of all those copies"),
-            _column("delay_overhead_ns", _RATIO, "receipt to delivery: mean at each member, then over the members"),
+            column("sent", COUNT, "application messages sent", nullable=False),
+            column("delivered", COUNT, "deliveries, added up over the members", nullable=False),
+            column("per_second", RATIO, "deliveries per second at the slowest member, from the first request"),
+            column(
+                "first_sender_per_second",
+                RATIO,
+                "messages per second of the first sender, from its first request to its last delivery",
+            ),
+            *_spread("latency", "from the request to each delivery"),
+            *_spread("stability", "from the request to when the sender called the message stable"),
+            column("sent_to_nobody", COUNT, "messages left out of it: stable at once, without receivers"),
+            *_spread("request", "from a request to the group to its answer"),
+            column("delay_overhead_ns", RATIO, "receipt to delivery: mean at each member, then over the members"),
+            column("frames", COUNT, "frames transmitted, each counted once", nullable=False),
+            column("messages_per_data_frame", RATIO, "how well packing worked"),
+            column("header_bytes_per_message", RATIO, "protocol bytes of all frames, per message sent"),
+            column("header_ratio", RATIO, "share of protocol bytes in all bytes transmitted"),
+            column("stamp_bytes_per_message", RATIO, "ordering information of all frames, per message sent"),
+            column("stamp_bytes_per_data_frame", RATIO, "ordering information of frames that carry messages"),
+            column("announcements_per_message", RATIO, "`alive` frames, per message sent"),
+            column("acknowledgments_per_message", RATIO, "`acknowledgment` frames, per message sent"),
+            column("repairs_per_message", RATIO, "`status`, `ack`, `request` and `repair` frames, per message sent"),
+            column("copies_per_message", RATIO, "frames, counted once per receiver, per message sent"),
+            column("wire_bytes_per_message", RATIO, "bytes of all those copies, per message sent"),
+            column("nulls", COUNT, "null frames, each counted once", nullable=False),
+            column("nulls_per_message", RATIO, "the same, per message sent"),
+            column("nulls_per_inactive_member", RATIO, "mean over members that sent at most a reply"),
+            *_BUFFERS,
         ]
     ),
 )
-BUFFERS: Final = Table(
+MEMBER_FIGURES: Final = Table(
     "gold",
-    "buffers",
+    "member_figures",
     "run, group and member",
     pa.schema(
         [
-            *_MEMBER,
-            _column("unstable_blocks_max", _COUNT, "most blocks held as unstable at once"),
-            _column("unstable_max", _COUNT, "most frames held as unstable at once"),
-            _column("buffers_max", _COUNT, "most frames held in the pool at once"),
-            _column("blocked_times", _COUNT, "how often it was blocked", nullable=False),
-            _column("blocked_ns", _COUNT, "for how long", nullable=False),
-        ]
-    ),
-)
-NULLS: Final = Table(
-    "gold",
-    "nulls",
-    "run, group and member",
-    pa.schema(
-        [
-            *_MEMBER,
-            _column("sent", _COUNT, "application messages", nullable=False),
-            _column("nulls", _COUNT, "null frames, each counted once", nullable=False),
-            _column("nulls_per_message", _RATIO, "for a group: null frames per message sent"),
-            _column("nulls_per_inactive_member", _RATIO, "for a group: mean over members that sent at most a reply"),
+            _RUN,
+            _GROUP,
+            column("process", TEXT, "the member, all its incarnations together", nullable=False),
+            column("sent", COUNT, "application messages that it sent", nullable=False),
+            column("delivered", COUNT, "messages that it delivered", nullable=False),
+            column("per_second", RATIO, "the same per second, from the first request in the group"),
+            *_spread("latency", "from the request to each delivery at this member"),
+            column("delay_overhead_ns", RATIO, "receipt to delivery: the mean"),
+            column("nulls", COUNT, "null frames, each counted once", nullable=False),
+            *_BUFFERS,
         ]
     ),
 )
@@ -234,19 +255,20 @@ VIEW_CHANGES: Final = Table(
         [
             _RUN,
             _GROUP,
-            _column("view", _TEXT, "id of the view", nullable=False),
-            _column("members", _TEXTS, "its members", nullable=False),
-            _column(
-                "lost", _TEXTS, "members of the view before it, at a member of both, that are not in it", nullable=False
+            column("view", TEXT, "id of the view", nullable=False),
+            column("members", TEXTS, "its members", nullable=False),
+            column(
+                "lost", TEXTS, "members of the view before it, at a member of both, that are not in it", nullable=False
             ),
-            _column("gained", _TEXTS, "members that were not in the view before it", nullable=False),
-            _column("reason", _TEXT, "as in `views`"),
-            _column("installed_first", _COUNT, "when the first member installed it", nullable=False),
-            _column("installed_last", _COUNT, "when the last member that came along installed it", nullable=False),
-            _column("suspected", _COUNT, "when a member first suspected a lost one; null: never"),
-            _column("faulted", _COUNT, "the last fault before that, or before the installation; null: none"),
-            _column("since_suspicion_ns", _COUNT, "from `suspected` to `installed_last`"),
-            _column("since_fault_ns", _COUNT, "from `faulted` to `installed_last`"),
+            column("gained", TEXTS, "members that were not in the view before it", nullable=False),
+            column("reason", TEXT, "as in `views`"),
+            column("installed_first_ns", COUNT, "when the first member installed it", nullable=False),
+            column("installed_last_ns", COUNT, "when the last member that came along installed it", nullable=False),
+            column("suspected_ns", COUNT, "when a member first suspected a lost one; null: never"),
+            column("faulted_ns", COUNT, "the last fault before that, or before the installation; null: none"),
+            column("faults", TEXTS, "its kinds: `crash`, `partition`, `cut`, `pause`, `stall`; null: none"),
+            column("since_suspicion_ns", COUNT, "from `suspected_ns` to `installed_last_ns`"),
+            column("since_fault_ns", COUNT, "from `faulted_ns` to `installed_last_ns`"),
         ]
     ),
 )
@@ -258,12 +280,12 @@ RECOVERY: Final = Table(
         [
             _RUN,
             _GROUP,
-            _column("faulted", _COUNT, "when", nullable=False),
-            _column("faults", _TEXTS, "the kinds: `crash`, `partition`, `cut`, `pause`, `stall`", nullable=False),
-            _column("survivors", _COUNT, "processes that deliver before the next fault", nullable=False),
-            _column("first_delivery_ns", _COUNT, "until the last of them delivers again", nullable=False),
-            _column(
-                "stood_still_ns", _COUNT, "the longest time that one of them then waited for a delivery", nullable=False
+            column("faulted_ns", COUNT, "when", nullable=False),
+            column("faults", TEXTS, "the kinds: `crash`, `partition`, `cut`, `pause`, `stall`", nullable=False),
+            column("survivors", COUNT, "processes that deliver before the next fault", nullable=False),
+            column("first_delivery_ns", COUNT, "until the last of them delivers again", nullable=False),
+            column(
+                "stood_still_ns", COUNT, "the longest time that one of them then waited for a delivery", nullable=False
             ),
         ]
     ),
@@ -271,37 +293,39 @@ RECOVERY: Final = Table(
 
 FIGURES: Final = pa.schema(
     [
-        _column("sent", _COUNT, "application messages sent", nullable=False),
-        _column("delivered", _COUNT, "deliveries, added up over the members", nullable=False),
-        _column("seconds", _RATIO, "from the first row of a process to the last", nullable=False),
-        _column("latency_mean_ns", _RATIO, "from the request to each delivery"),
-        _column("latency_p50_ns", _RATIO, "the median of that"),
-        _column("latency_p90_ns", _RATIO, "its 90th percentile"),
-        _column("latency_p99_ns", _RATIO, "its 99th percentile"),
-        _column("latency_max_ns", _COUNT, "the longest"),
-        _column("stability_mean_ns", _RATIO, "from the request to when the sender called the message stable"),
-        _column("request_mean_ns", _RATIO, "from a request to the group to its answer"),
-        _column("delay_overhead_ns", _RATIO, "receipt to delivery: mean over messages at a member, then over members"),
-        _column("per_second", _RATIO, "deliveries per second at the slowest member, groups added up"),
-        _column("first_sender_per_second", _RATIO, "messages per second of the first sender, up to its last delivery"),
-        _column("unstable_blocks_max", _COUNT, "most blocks that a member held as unstable at once"),
-        _column("unstable_max", _COUNT, "most frames that a member held as unstable in a group at once"),
-        _column("buffers_max", _COUNT, "most frames that a member held in its pool at once"),
-        _column("frames", _COUNT, "frames transmitted, each counted once", nullable=False),
-        _column("nulls", _COUNT, "null frames of all members", nullable=False),
-        _column("nulls_per_inactive_member", _RATIO, "mean over members that sent at most a reply"),
-        _column("header_bytes_per_message", _RATIO, "protocol bytes of all frames, per message sent"),
-        _column("stamp_bytes_per_message", _RATIO, "ordering information of all frames, per message sent"),
-        _column("copies_per_message", _RATIO, "frames, counted once per receiver, per message sent"),
-        _column("wire_bytes_per_message", _RATIO, "bytes of all those copies, per message sent"),
-        _column("blocked_times", _COUNT, "how often a sender was blocked", nullable=False),
-        _column("blocked_ns", _COUNT, "for how long, added up over members and groups", nullable=False),
-        _column("view_changes", _COUNT, "views that replaced another, each counted once", nullable=False),
+        column("sent", COUNT, "application messages sent", nullable=False),
+        column("delivered", COUNT, "deliveries, added up over the members", nullable=False),
+        column("seconds", RATIO, "from the first row of a process to the last", nullable=False),
+        column("latency_mean_ns", RATIO, "from the request to each delivery"),
+        column("latency_p50_ns", RATIO, "the median of that"),
+        column("latency_p90_ns", RATIO, "its 90th percentile"),
+        column("latency_p99_ns", RATIO, "its 99th percentile"),
+        column("latency_max_ns", COUNT, "the longest"),
+        column("stability_mean_ns", RATIO, "from the request to when the sender called the message stable"),
+        column("request_mean_ns", RATIO, "from a request to the group to its answer"),
+        column("delay_overhead_ns", RATIO, "receipt to delivery: mean over messages at a member, then over members"),
+        column("per_second", RATIO, "deliveries per second at the slowest member, groups added up"),
+        column("first_sender_per_second", RATIO, "messages per second of the first sender, up to its last delivery"),
+        column("unstable_blocks_max", COUNT, "most blocks that a member held as unstable at once"),
+        column("unstable_max", COUNT, "most frames that a member held as unstable in a group at once"),
+        column("buffers_max", COUNT, "most frames that a member held in its pool at once"),
+        column("frames", COUNT, "frames transmitted, each counted once", nullable=False),
+        column("nulls", COUNT, "null frames of all members", nullable=False),
+        column("nulls_per_inactive_member", RATIO, "mean over members that sent at most a reply"),
+        column("header_bytes_per_message", RATIO, "protocol bytes of all frames, per message sent"),
+        column("stamp_bytes_per_message", RATIO, "ordering information of all frames, per message sent"),
+        column("copies_per_message", RATIO, "frames, counted once per receiver, per message sent"),
+        column("wire_bytes_per_message", RATIO, "bytes of all those copies, per message sent"),
+        column("blocked_times", COUNT, "how often a sender was blocked", nullable=False),
+        column("blocked_ns", COUNT, "for how long, added up over members and groups", nullable=False),
+        column("view_changes", COUNT, "views that replaced another, each counted once", nullable=False),
     ]
 )
 """The figures of one run, in one row: a sweep keeps them, and confidence intervals are computed from them."""
 
 FIGURES_BY_RUN: Final = Table("gold", "figures", "run", pa.schema([_RUN, *FIGURES]))
 
+BRONZE: Final = (EVENT_ROWS,)
 SILVER: Final = (MESSAGES, DELIVERIES, VIEWS, STABILITY, BLOCKED)
-GOLD: Final = (LATENCY, THROUGHPUT, OVERHEAD, BUFFERS, NULLS, VIEW_CHANGES, RECOVERY, FIGURES_BY_RUN)
+GOLD: Final = (RUNS, VERDICTS, FIGURES_BY_RUN, GROUP_FIGURES, MEMBER_FIGURES, VIEW_CHANGES, RECOVERY)
+TABLES: Final = (*BRONZE, *SILVER, *GOLD)

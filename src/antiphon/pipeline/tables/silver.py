@@ -10,7 +10,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 from pyspark.sql.pandas.types import from_arrow_type
 
-from antiphon.pipeline.tables.schemas import BLOCKED, DELIVERIES, MESSAGES, STABILITY, VIEWS, Table, meaning
+from antiphon.pipeline.tables.columns import Table, meaning
+from antiphon.pipeline.tables.schemas import BLOCKED, DELIVERIES, MESSAGES, STABILITY, VIEWS
 
 MESSAGE_KEY: Final = ("run", "group", "sender", "sender_incarnation", "number")
 """The key of a message; a well-formed trace has at most one `send` for each (docs/spec/properties.md, W3)."""
@@ -38,15 +39,20 @@ def messages(events: DataFrame) -> DataFrame:
     sends = events.filter(F.col("kind") == "send").select(
         *HISTORY, "number", "requested", "time", "payload_bytes", "service", "view"
     )
-    names = {"process": "sender", "incarnation": "sender_incarnation", "time": "sent"}
+    names = {
+        "process": "sender",
+        "incarnation": "sender_incarnation",
+        "requested": "requested_ns",
+        "time": "sent_ns",
+    }
     return shaped(sends.withColumnsRenamed(names), MESSAGES)
 
 
 def deliveries(events: DataFrame) -> DataFrame:
     """One row for each delivery: how long after the request, and how long after the message had arrived.
 
-    `received` is when it arrived; for an own message, when it left. Values from other logs are null if they are not in
-    the trace: the log of a killed sender may be cut short.
+    `received_ns` is when it arrived; for an own message, when it left. Values from other logs are null if they are not
+    in the trace: the log of a killed sender may be cut short.
     """
     here = (*MESSAGE_KEY, "process", "incarnation")
     rows = events.filter("kind = 'deliver' OR (kind = 'receive' AND number IS NOT NULL)").select(*here, "kind", "time")
@@ -54,16 +60,16 @@ def deliveries(events: DataFrame) -> DataFrame:
         F.min(F.when(F.col("kind") == "receive", F.col("time"))).alias("arrived"),
         F.collect_list(F.when(F.col("kind") == "deliver", F.col("time"))).alias("times"),
     )
-    delivers = met.select(*here, "arrived", F.explode("times").alias("time"))
-    requests = messages(events).select(*MESSAGE_KEY, "requested", "sent")
+    delivers = met.select(*here, "arrived", F.explode("times").alias("delivered_ns"))
+    requests = messages(events).select(*MESSAGE_KEY, "requested_ns", "sent_ns")
     joined = delivers.join(requests, on=list(MESSAGE_KEY), how="left")
     is_own = (F.col("process") == F.col("sender")) & (F.col("incarnation") == F.col("sender_incarnation"))
-    received = F.when(is_own, F.col("sent")).otherwise(F.col("arrived"))
+    received = F.when(is_own, F.col("sent_ns")).otherwise(F.col("arrived"))
     timed = joined.withColumns(
         {
-            "received": received,
-            "latency_ns": F.col("time") - F.col("requested"),
-            "overhead_ns": F.col("time") - received,
+            "received_ns": received,
+            "latency_ns": F.col("delivered_ns") - F.col("requested_ns"),
+            "overhead_ns": F.col("delivered_ns") - received,
         }
     )
     return shaped(timed, DELIVERIES)
@@ -79,7 +85,7 @@ def views(events: DataFrame) -> DataFrame:
     why = F.array_join(F.array_sort(F.array_distinct(reasons)), ", ")
     installed = timed.filter(F.col("kind") == "view").withColumns(
         {
-            "installed": F.col("time"),
+            "installed_ns": F.col("time"),
             "in_force_ns": F.coalesce("next", "ended") - F.col("time"),
             "reason": F.when(detail("epoch").isNotNull(), "formed")
             .when(F.col("previous").isNull(), "start")
@@ -93,10 +99,10 @@ def blocked(events: DataFrame) -> DataFrame:
     """One row for each time that a sender was blocked; one that was never released waits until its trace ends."""
     rows = events.filter(F.col("kind").isin("block", "unblock")).select(*HISTORY, "index", "time", "kind", "peer")
     ends = lives(events).select(*INCARNATION, F.col("ended").alias("end"))
-    waits = rows.withColumn("ended", _next_time()).filter(F.col("kind") == "block")
+    waits = rows.withColumn("ended_ns", _next_time()).filter(F.col("kind") == "block")
     timed = waits.join(F.broadcast(ends), on=list(INCARNATION), how="inner")
-    blocked_ns = F.coalesce("ended", "end") - F.col("time")
-    return shaped(timed.withColumns({"began": F.col("time"), "blocked_ns": blocked_ns}), BLOCKED)
+    blocked_ns = F.coalesce("ended_ns", "end") - F.col("time")
+    return shaped(timed.withColumns({"began_ns": F.col("time"), "blocked_ns": blocked_ns}), BLOCKED)
 
 
 def lives(events: DataFrame) -> DataFrame:
@@ -141,12 +147,13 @@ def stability(events: DataFrame) -> DataFrame:
     marked = known.join(_without_receivers(events), on=list(_STAY), how="left")
     timed = marked.withColumns(
         {
-            "time": F.col("first.time"),
+            "stable_ns": F.col("first.time"),
             "latency_ns": F.col("first.time") - F.col("requested"),
             "to_nobody": F.col("deserted").isNotNull(),
         }
     )
-    return shaped(timed.withColumnsRenamed({"process": "sender", "incarnation": "sender_incarnation"}), STABILITY)
+    names = {"process": "sender", "incarnation": "sender_incarnation", "requested": "requested_ns"}
+    return shaped(timed.withColumnsRenamed(names), STABILITY)
 
 
 def _without_receivers(events: DataFrame) -> DataFrame:

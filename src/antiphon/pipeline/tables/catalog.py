@@ -1,0 +1,146 @@
+"""The tables of a directory: which there are, and each as a DataFrame when it is asked for.
+
+A directory holds traces, or what a campaign or sweep kept of its runs, or both; or it holds tables that were written
+before. What was kept is never computed again: a campaign has judged its runs, a sweep has measured them.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from math import inf
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from antiphon.errors import TraceError
+from antiphon.pipeline.dataset import events, find_event_files, spark_path
+from antiphon.pipeline.figures.statistics import statistics
+from antiphon.pipeline.jobs.verify import verdict_table
+from antiphon.pipeline.tables import kept
+from antiphon.pipeline.tables.columns import Table
+from antiphon.pipeline.tables.gold import measured, recovery, view_changes
+from antiphon.pipeline.tables.judged import verdict_rows
+from antiphon.pipeline.tables.parameters import RUNS
+from antiphon.pipeline.tables.runs import runs, table_of_runs, traced_runs
+from antiphon.pipeline.tables.schemas import (
+    BLOCKED,
+    BRONZE,
+    DELIVERIES,
+    EVENT_ROWS,
+    FIGURES_BY_RUN,
+    GOLD,
+    MESSAGES,
+    RECOVERY,
+    SILVER,
+    STABILITY,
+    VERDICTS,
+    VIEW_CHANGES,
+    VIEWS,
+)
+from antiphon.pipeline.tables.silver import blocked, deliveries, messages, shaped, stability, views
+
+CONTENTS: Final = "tables.json"
+"""The file that describes the tables of a directory; only `antiphon tables` writes it."""
+COMMENTS: Final = "_common_metadata"
+"""The file in the folder of a table that holds its comments. Arrow and Spark read no rows from it."""
+
+QUERIES: Final[dict[Table, Callable[[DataFrame], DataFrame]]] = {
+    EVENT_ROWS: lambda events: shaped(events, EVENT_ROWS),
+    MESSAGES: messages,
+    DELIVERIES: deliveries,
+    VIEWS: views,
+    STABILITY: stability,
+    BLOCKED: blocked,
+    VIEW_CHANGES: view_changes,
+    RECOVERY: recovery,
+}
+"""The tables that Spark computes from events, and only as far as they are used."""
+
+
+class Catalog(Protocol):
+    """The tables of a directory."""
+
+    @property
+    def tables(self) -> Mapping[str, Table]:
+        """By name."""
+        ...
+
+    def frame(self, spark: SparkSession, table: Table) -> DataFrame:
+        """The rows of one of the tables."""
+        ...
+
+
+def catalog(directory: Path) -> Catalog:
+    """The tables of a run directory, a directory of runs, or one that `antiphon tables` wrote.
+
+    TraceError if it is none of these, or its event files cannot be read.
+    """
+    return WrittenTables(directory) if (directory / CONTENTS).is_file() else TablesOfRuns(directory)
+
+
+class TablesOfRuns:
+    """The tables of runs: kept ones, and those that are computed from traces."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._kept = {
+            table: directory / name
+            for table, name in ((VERDICTS, kept.FINDINGS), (FIGURES_BY_RUN, kept.FIGURES))
+            if (directory / name).is_file()
+        }
+        self._is_traced = not (directory / "runs.parquet").is_file() or any((directory / "events").glob("*.parquet"))
+        if self._is_traced:
+            find_event_files(directory)
+        self._measured: Mapping[Table, pa.Table] | None = None
+
+    @cached_property
+    def tables(self) -> Mapping[str, Table]:
+        own = (*BRONZE, *SILVER, *GOLD) if self._is_traced else (RUNS, *self._kept)
+        return {table.name: table_of_runs(self._directory) if table is RUNS else table for table in own}
+
+    def frame(self, spark: SparkSession, table: Table) -> DataFrame:
+        if table in QUERIES:
+            return QUERIES[table](events(spark, self._directory))
+        if table in self._kept:
+            rows = spark.read.parquet(spark_path(self._kept[table]))
+            return shaped(rows.filter("run IS NOT NULL AND error IS NULL") if "error" in rows.columns else rows, table)
+        return shaped(spark.createDataFrame(self._rows(spark, table)), table)
+
+    def _rows(self, spark: SparkSession, table: Table) -> pa.Table:
+        if table.name == RUNS.name:
+            traced = traced_runs(events(spark, self._directory)) if self._is_traced else ()
+            return runs(self._directory, traced)
+        if table is VERDICTS:
+            return verdict_rows(verdict_table(spark, self._directory))
+        if self._measured is None:
+            self._measured = measured(statistics(spark, self._directory, runs_max=inf))
+        return self._measured[table]
+
+
+class WrittenTables:
+    """Tables that `antiphon tables` wrote; and the events, if they are still where they were."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        try:
+            contents = json.loads((directory / CONTENTS).read_text(encoding="utf-8"))
+            tables = [self._described(each) for each in contents["tables"]]
+            self._traces = Path(contents["events"] or "").parent
+        except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+            raise TraceError(f"cannot read the tables in {directory}: {error}") from error
+        traced = BRONZE if contents["events"] and any(Path(contents["events"]).glob("*.parquet")) else ()
+        self.tables: Mapping[str, Table] = {table.name: table for table in (*traced, *tables)}
+
+    def frame(self, spark: SparkSession, table: Table) -> DataFrame:
+        if table in BRONZE:
+            return QUERIES[table](events(spark, self._traces))
+        folder = spark_path(self._directory / table.layer / table.name)
+        return shaped(spark.read.schema(from_arrow_schema(table.columns)).parquet(folder), table)
+
+    def _described(self, told: Mapping[str, Any]) -> Table:
+        folder = self._directory / told["layer"] / told["name"]
+        return Table(told["layer"], told["name"], told["row"], pq.read_schema(folder / COMMENTS))
