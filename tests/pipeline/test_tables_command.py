@@ -92,7 +92,7 @@ def test_a_directory_in_use_is_left_alone(antiphon: Console, home: Path, tmp_pat
 def test_nothing_appears_where_something_fails(
     antiphon: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise TraceError("no figures")
 
     write(tmp_path, two_members())
