@@ -1,5 +1,6 @@
 """One Spark session for all tests: it takes seconds to start. No Hypothesis deadline: machines are busy."""
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,8 @@ from antiphon.pipeline.spark.session import spark_session
 
 settings.register_profile("busy", deadline=None)
 settings.load_profile("busy")
+# A shell ignores SIGINT in what it runs in the background, and child processes inherit that; tests send it to both.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
