@@ -88,7 +88,7 @@ bench: $(INSTALLED)
 $(INSTALLED): pyproject.toml requirements/constraints.txt
 	@echo "installing pinned packages into $(VENV), once; this takes a minute or two"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements/constraints.txt --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint requirements/constraints.txt --editable ".[dev]"
 	touch $@
 
 # Writes the versions of what is installed now; run it after changing a dependency in pyproject.toml.

@@ -92,14 +92,17 @@ def _without_spark(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_laboratory_works_without_spark(tmp_path: Path) -> None:
-    """The extra `lab`: simulate, trace and judge, in one process."""
+    """The extra `lab`: simulate, trace, judge and measure, in one process."""
     scenario = Path(__file__).parents[2] / "scenarios/first.toml"
     made = _without_spark("simulate", scenario, "--out", tmp_path / "run", "--check")
     assert (made.returncode, made.stderr) == (0, "")
     judged = _without_spark("check", tmp_path / "run", "--json")
     assert judged.returncode == 0, judged.stderr
     assert json.loads(judged.stdout)["verdict"] == "hold"
-    refused = _without_spark("stats", tmp_path / "run")
+    measured = _without_spark("stats", tmp_path / "run", "--json")
+    assert measured.returncode == 0, measured.stderr
+    assert json.loads(measured.stdout)["number_of_runs"] == 1
+    refused = _without_spark("tables", tmp_path / "run", "--out", tmp_path / "tables")
     assert refused.returncode == 2
     assert refused.stderr == "antiphon: this command needs pyspark: install it with `pip install antiphon[cli]`\n"
 

@@ -163,7 +163,8 @@ def test_the_example_shows_the_mistake_and_its_correction(antiphon: Console, tmp
     subprocess.run([sys.executable, "-W", "error", ROOT / program, tmp_path / out], check=True, timeout=300)
     assert len(checks) == 2
     for command, output in checks:
-        result = antiphon("check", tmp_path / command.split()[2], "--in-process")
+        _, verb, directory, *options = command.split()
+        result = antiphon(verb, tmp_path / directory, *options)
         assert steady(result.out) == steady(output)
         assert (result.code, result.err) == (0 if "hold:" in output else 1, "")
 

@@ -43,7 +43,10 @@ def test_a_uri_is_no_path(
         (["--conf", "ui=true"], "--conf ui=true is not a setting of Spark"),
         (["--driver-memory", "lots"], "--driver-memory lots is not a size"),
         (["--driver-memory", "0g"], "--driver-memory 0g is not a size"),
-        (["--in-process", "--conf", "spark.ui.enabled=true"], "--master, --conf and --driver-memory need PySpark"),
+        (
+            ["--quick", "--conf", "spark.ui.enabled=true"],
+            "--master, --conf, --driver-memory and --ship-packages need PySpark and go without --quick",
+        ),
     ],
 )
 def test_settings_of_spark_that_cannot_be_used(

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from antiphon.cli.commands.sql import as_shown
-from antiphon.cli.main import main
 from antiphon.cli.shared.output import out
+from tests.support.console import exit_code
 
 pytestmark = pytest.mark.usefixtures("spark")
 ROOT = Path(__file__).parents[2]
@@ -33,9 +33,9 @@ SHOWN = [block.removeprefix("$ ").partition("\n")[::2] for block in blocks("cons
 
 def output(patch: pytest.MonkeyPatch, command: str) -> str:
     told = StringIO()
-    patch.setattr("sys.argv", shlex.split(re.sub(r"(?<= )(scenarios|examples)/", rf"{ROOT}/\1/", command)))
-    with redirect_stdout(told), pytest.raises(SystemExit, match="0"):
-        main()
+    _, *arguments = shlex.split(re.sub(r"(?<= )(scenarios|examples)/", rf"{ROOT}/\1/", command))
+    with redirect_stdout(told):
+        assert exit_code(patch, *arguments) == 0
     return told.getvalue()
 
 

@@ -10,11 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from antiphon.cli.main import main
 from antiphon.errors import TraceError
 from antiphon.pipeline.tables.columns import Table, meaning, type_name
 from antiphon.pipeline.tables.schemas import GOLD, SILVER
-from tests.support.console import Console
+from tests.support.console import Console, exit_code
 from tests.support.datasets import two_members, write
 from tests.support.html import section
 
@@ -36,9 +35,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(home)
         for command in commands:
-            patch.setattr("sys.argv", command.replace("scenarios/", f"{ROOT}/scenarios/").split())
-            with redirect_stdout(StringIO()), pytest.raises(SystemExit, match="0"):
-                main()
+            _, *arguments = command.replace("scenarios/", f"{ROOT}/scenarios/").split()
+            with redirect_stdout(StringIO()):
+                assert exit_code(patch, *arguments) == 0
     return home
 
 

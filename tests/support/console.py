@@ -34,6 +34,20 @@ class Result:
     err: str
 
 
+def exit_code(patch: pytest.MonkeyPatch, *arguments: object) -> int:
+    """Call the console script's entry point in this process."""
+    patch.setattr(sys, "argv", ["antiphon", *map(str, arguments)])
+    handler, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    try:
+        with pytest.raises(SystemExit) as stop:
+            main()
+    finally:  # a command ends its process, so it does not restore these itself
+        signal.signal(signal.SIGINT, handler)
+        sys.unraisablehook = hook
+        logging.disable(logging.NOTSET)
+    return int(stop.value.code or 0)
+
+
 class Console:
     """Calls the console script's entry point in this process, so that commands share the tests' Spark session."""
 
@@ -42,17 +56,10 @@ class Console:
         self._capture = capture
 
     def __call__(self, *arguments: object) -> Result:
-        self._patch.setattr(sys, "argv", ["antiphon", *map(str, arguments)])
         self._capture.readouterr()
-        handler = signal.getsignal(signal.SIGINT)
-        try:
-            with pytest.raises(SystemExit) as stop:
-                main()
-        finally:  # a command ends its process, so it does not restore these itself
-            signal.signal(signal.SIGINT, handler)
-            logging.disable(logging.NOTSET)
+        code = exit_code(self._patch, *arguments)
         captured = self._capture.readouterr()
-        return Result(int(stop.value.code or 0), captured.out, captured.err)
+        return Result(code, captured.out, captured.err)
 
     def refused(self, *arguments: object) -> str:
         """Run something that cannot work: exit code 2, one sentence, nothing on standard output."""

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from antiphon.errors import TraceError
 from antiphon.pipeline.figures.configurations import configurations, interval, student_t
-from antiphon.pipeline.figures.measures import Interval, RunStatistics
-from antiphon.pipeline.figures.one_run import run_statistics
+from antiphon.pipeline.figures.measures import Interval
+from antiphon.pipeline.figures.one_run import figures
 from antiphon.trace.directory import RunRecord, write_index
 from tests.support.datasets import of_run, table, two_members
 
@@ -35,16 +36,18 @@ def scenario(seed: int, window: int) -> str:
     return f'name = "trial"\nseed = {seed}\n[options]\nwindow = {window}\n[[workload]]\nname = "w1"\npayload = 32\n'
 
 
-def measured(run: str, later: int = 0) -> RunStatistics:
-    rows = [{**row, "time": row["time"] + later} for row in of_run(two_members(), run)]
-    return run_statistics(table(rows))
+def measured(**runs: int) -> pa.Table:
+    """The figures of these runs; the rows of each are `later` than usual."""
+    rows = {
+        run: [{**row, "time": row["time"] + later} for row in of_run(two_members(), run)] for run, later in runs.items()
+    }
+    return pa.Table.from_pylist([{"run": run, **figures(table(own))} for run, own in rows.items()])
 
 
 def test_runs_that_differ_in_their_seed_alone_are_one(tmp_path: Path) -> None:
-    runs = {"r1": (1, 8, 0), "r2": (1, 16, 70), "r3": (2, 8, 100), "untraced": (3, 8, 0)}
-    write_index(tmp_path, [(record(run, seed), scenario(seed, window)) for run, (seed, window, _) in runs.items()])
-    told = [measured(run, later) for run, (_, _, later) in runs.items() if run != "untraced"]
-    narrow, wide = configurations(tmp_path, told)
+    runs = {"r1": (1, 8), "r2": (1, 16), "r3": (2, 8), "untraced": (3, 8)}
+    write_index(tmp_path, [(record(run, seed), scenario(seed, window)) for run, (seed, window) in runs.items()])
+    narrow, wide = configurations(tmp_path, measured(r1=0, r2=70, r3=100))
     assert (narrow.scenario, narrow.settings, narrow.runs) == ("trial", {"options.window": 8}, ("r1", "r3"))
     assert (wide.settings, wide.runs) == ({"options.window": 16}, ("r2",))
     assert narrow.figures["latency_mean_ns"] == interval([1050.0, 1150.0])
@@ -53,10 +56,10 @@ def test_runs_that_differ_in_their_seed_alone_are_one(tmp_path: Path) -> None:
 
 
 def test_events_alone_are_of_no_known_configuration(tmp_path: Path) -> None:
-    assert configurations(tmp_path, [measured("r1")]) == ()
+    assert configurations(tmp_path, measured(r1=0)) == ()
 
 
 def test_a_scenario_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     write_index(tmp_path, [(record("r1", 1), "seed = ")])
     with pytest.raises(TraceError, match="the scenario of run r1 cannot be read"):
-        configurations(tmp_path, [measured("r1")])
+        configurations(tmp_path, measured(r1=0))
