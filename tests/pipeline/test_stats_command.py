@@ -164,4 +164,4 @@ def test_quick_measures_in_this_process_and_says_so(antiphon: Console, directori
         assert quick.out.splitlines() == [*usual.out.splitlines(), "measured in this process, without Spark"]
         assert antiphon("stats", *chosen, "--quick", "--json").out == antiphon("stats", *chosen, "--json").out
     refused = antiphon.refused("stats", directories[0], "--quick", "--driver-memory", "4g")
-    assert "--master, --conf and --driver-memory need PySpark and go without --quick" in refused
+    assert "--master, --conf, --driver-memory and --ship-packages need PySpark and go without --quick" in refused
