@@ -13,6 +13,10 @@ JUDGE_TESTS := tests/properties tests/planted
 # Whole runs in virtual time.
 RUN_TESTS := tests/simulation tests/machines tests/campaign tests/scripts tests/papers
 
+# Tests start hundreds of processes. Without this, each would compile all modules again where the user's environment
+# forbids Python to keep what it has compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test lint types imports unit unit-spark unit-processes unit-judges unit-runs unit-rest same campaign campaigns bench pin clean
 
 demo: $(INSTALLED)
@@ -89,6 +93,7 @@ $(INSTALLED): pyproject.toml requirements/constraints.txt
 	@echo "installing pinned packages into $(VENV), once; this takes a minute or two"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint requirements/constraints.txt --editable ".[dev]"
+	-@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib src  # pip would do it on one core
 	touch $@
 
 # Writes the versions of what is installed now; run it after changing a dependency in pyproject.toml.
