@@ -37,7 +37,9 @@ def drawn() -> list[Scenario]:
 @pytest.fixture(scope="module")
 def elsewhere() -> dict[str, str]:
     """By family, what another process draws."""
-    code = "from antiphon.campaign.families import *\nfor name in FAMILIES: print(name, FAMILIES[name].draw(7), sep='\\t')"
+    code = (
+        "from antiphon.campaign.families import *\nfor name in FAMILIES: print(name, FAMILIES[name].draw(7), sep='\\t')"
+    )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     return dict(line.split("\t") for line in told.splitlines())
 

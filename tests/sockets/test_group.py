@@ -260,6 +260,39 @@ def test_a_sender_that_never_waits_lets_the_event_loop_run() -> None:
     asyncio.run(scenario())
 
 
+def test_a_long_batch_reaches_the_core_in_one_call_while_the_event_loop_has_run_lately() -> None:
+    async def scenario() -> None:
+        desk = Desk()
+        group = Group(cast("LocalProcess", desk), GroupId("orders"), None)
+        for _ in range(2_000):
+            await group.send(b"x")
+        assert desk.sent == [b"x"]  # it gave the credit
+        desk.starves = True
+        for _ in range(600):
+            await group.send(b"x")
+        assert len(desk.sent) > 2_000
+        group.collect()
+        assert desk.sent == [b"x"] * 2_600
+
+    asyncio.run(scenario())
+
+
+def test_a_long_batch_ends_where_the_room_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WAITING_BYTES_MAX", 1_000 * 256)
+
+    async def scenario() -> None:
+        desk = Desk()
+        group = Group(cast("LocalProcess", desk), GroupId("orders"), None)
+        desk.held = 300
+        for _ in range(701):  # the first one asks for room
+            await group.send(b"x")
+        assert desk.sent == [b"x"]
+        await group.send(b"y")  # asks again
+        assert desk.sent == [b"x"] * 701 + [b"y"]
+
+    asyncio.run(scenario())
+
+
 def test_a_task_that_reads_on_after_the_end_lets_others_run() -> None:
     """Without a pause such a task would hold up the event loop, and could not be cancelled either."""
 

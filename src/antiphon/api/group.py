@@ -100,10 +100,12 @@ class Group:
         batch = outgoing.batch
         if len(batch) >= outgoing.credit or type(payload) is not bytes or len(payload) > outgoing.credit_bytes:
             return await outgoing.send_in_turn(payload)
-        is_first, receipt = not batch, outgoing.receipt
-        batch.append(payload)  # the usual case: no further call, no other coroutine, no object
-        if is_first:
-            outgoing.urge()
+        if batch:
+            batch.append(payload)  # the usual case: no further call, no other coroutine, no object
+            return outgoing.receipt
+        receipt = outgoing.receipt
+        batch.append(payload)
+        outgoing.urge()
         return receipt
 
     def try_send(self, payload: bytes) -> Receipt:

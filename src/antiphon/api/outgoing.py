@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MESSAGE_BYTES_MAX: Final = 16 * 1024 * 1024
 WAITING_BYTES_MAX: Final = 1 << 20
 """Bytes that may wait for the window before senders must wait; or one larger message."""
-_CREDIT_MAX: Final = 256
+_CREDIT_STEP: Final = 256
 """After this number of messages `send` looks whether the event loop must run: until then it may never wait."""
 _SMALL_BYTES: Final = 256
 """A message counts as if it had at least this size."""
@@ -36,6 +36,8 @@ class Outgoing:
         """Of all messages in the batch."""
         self.credit = self.credit_bytes = 0
         """This number of messages, each up to this size, may be sent without asking the core."""
+        self._reserve = 0
+        """The credit may be raised by this number. Invariant: both together fit into the room that the core had."""
         self.blocked_by: ProcessId | None = None
         """The member that flow control waits for."""
         self._member = member
@@ -65,19 +67,36 @@ class Outgoing:
 
     async def send_in_turn(self, payload: bytes) -> Receipt:
         """Send a message beyond the credit."""
+        if self._raises_credit_for(payload):
+            self.batch.append(payload)
+            return self.receipt
         await self.admit(payload)
         receipt = self._send(payload)
         self.urge()
         if not self._queued and not self._closed:
             self.credit_bytes = max(_SMALL_BYTES, len(payload))
-            room = _places(len(payload)) - self._member.core.waiting(self._group)
-            self.credit = max(0, min(room, _CREDIT_MAX))
+            room = max(0, _places(len(payload)) - self._member.core.waiting(self._group))
+            self.credit = min(room, _CREDIT_STEP)
+            self._reserve = room - self.credit
         return receipt
+
+    def _raises_credit_for(self, payload: bytes) -> bool:
+        """Whether the batch may grow by this message and more: there is room, and the event loop has run lately."""
+        fits = type(payload) is bytes and len(payload) <= self.credit_bytes
+        if not (self._reserve and self.batch and fits) or self._member.starves:
+            return False
+        more = min(self._reserve, _CREDIT_STEP)
+        self._reserve -= more
+        self.credit += more
+        return True
+
+    def _withdraw_credit(self) -> None:
+        self.credit = self._reserve = 0
 
     def try_send(self, payload: bytes) -> Receipt:
         """Send a message, or raise `FlowBlocked` if it would have to wait."""
         self.collect()
-        self.credit = 0  # the credit was computed for calls of `send` only
+        self._withdraw_credit()  # it was computed for calls of `send` only
         self._require(payload)
         if self._queued or self._full(payload):
             by = f"; it waits for {self.blocked_by}" if self.blocked_by else ""
@@ -121,7 +140,7 @@ class Outgoing:
         if reason and not self._closed:
             self._reason = reason
         self._closed = True
-        self.credit = 0
+        self._withdraw_credit()
         self.turned()
 
     def turned(self) -> None:
@@ -168,7 +187,7 @@ class Outgoing:
         """Wait for room: senders go on in the order of their calls, each with its own place."""
         turn = asyncio.get_running_loop().create_future(), size_bytes
         self._senders.append(turn)
-        self.credit = 0
+        self._withdraw_credit()
         try:
             await turn[0]
         except asyncio.CancelledError:
