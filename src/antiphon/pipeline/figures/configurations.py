@@ -5,7 +5,6 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import sqrt
-from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, Final
 
@@ -14,7 +13,8 @@ import pyarrow as pa
 from antiphon.errors import TraceError
 from antiphon.pipeline.figures.measures import Configuration, Interval
 from antiphon.pipeline.tables.schemas import FIGURES
-from antiphon.trace.directory import RunRecord, read_index
+from antiphon.trace.directory import RunRecord, has_index, read_index
+from antiphon.trace.places import Place
 
 _QUANTILES: Final = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281)
 """Student's t for a two-sided 95 %, by degrees of freedom from 1."""
@@ -24,12 +24,12 @@ _SEED: Final = re.compile(r"^seed = \d+\n", re.MULTILINE)
 """The line in which the scenarios of one configuration differ, as we write it."""
 
 
-def configurations(directory: Path, runs: pa.Table) -> tuple[Configuration, ...]:
+def configurations(directory: Place, runs: pa.Table) -> tuple[Configuration, ...]:
     """The configurations of the runs in a directory, in the order of their first runs; none without an index.
 
     `runs`: their figures, one row each. If there are too many configurations, only those with several runs count.
     """
-    if not any((directory / name).is_file() for name in ("runs.parquet", "run.json")):
+    if not has_index(directory):
         return ()
     place = {run: number for number, run in enumerate(runs["run"].to_pylist())}
     parts: dict[str, list[str]] = defaultdict(list)

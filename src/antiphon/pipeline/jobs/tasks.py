@@ -5,7 +5,6 @@ it can be told in one sentence.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from antiphon.pipeline.spark.interrupts import interrupt_held_back
 from antiphon.pipeline.spark.job import TASKS_PER_CORE, Progress, collected
 from antiphon.pipeline.spark.session import as_trace_error
+from antiphon.trace.places import Place
 
 Share = TypeVar("Share")
 Work = Callable[[Iterator[tuple[int, Share]]], Iterator[pa.Table]]
@@ -23,7 +23,7 @@ Work = Callable[[Iterator[tuple[int, Share]]], Iterator[pa.Table]]
 
 def in_tasks(
     spark: SparkSession,
-    directory: Path,
+    directory: Place,
     shares: Sequence[Share],
     work: Work[Share],
     schema: pa.Schema,
