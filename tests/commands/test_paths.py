@@ -20,7 +20,7 @@ from tests.support.console import Console
         ["bench", "--out", "s3a://bucket/run"],
     ],
 )
-def test_a_uri_is_refused_where_a_path_on_this_machine_is_needed(
+def test_a_uri_is_no_path(
     antiphon: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
     scenario = Path(__file__).parents[2] / "scenarios" / "failures.toml"
@@ -37,7 +37,10 @@ def test_a_uri_is_refused_where_a_path_on_this_machine_is_needed(
         (["--conf", "ui=true"], "--conf ui=true is not a setting of Spark"),
         (["--driver-memory", "lots"], "--driver-memory lots is not a size"),
         (["--driver-memory", "0g"], "--driver-memory 0g is not a size"),
-        (["--in-process", "--conf", "spark.ui.enabled=true"], "--master, --conf and --driver-memory need PySpark"),
+        (
+            ["--in-process", "--conf", "spark.ui.enabled=true"],
+            "--master, --conf, --driver-memory and --ship-packages need PySpark",
+        ),
     ],
 )
 def test_settings_of_spark_that_cannot_be_used(

@@ -69,7 +69,7 @@ def tables_of(directory: Path) -> dict[str, list[Any]]:
 def test_a_dataset_gives_the_same_verdicts_figures_and_tables_here_and_in_a_store(
     antiphon: Console, bucket: Remote, here: Path
 ) -> None:
-    campaign = ("campaign", "changes", "--runs", 3, "--traces", "all", "--json", "--out")
+    campaign = ("campaign", "changes", "--runs", 2, "--traces", "all", "--json", "--out")
     made = antiphon(*campaign, here / "runs"), antiphon(*campaign, bucket / "runs")
     assert made[0].out.replace(str(here), str(bucket)) == made[1].out
     names = sorted(str(path.relative_to(here / "runs")) for path in (here / "runs").rglob("*") if path.is_file())
@@ -188,17 +188,17 @@ def test_what_cannot_be_reached_is_one_sentence(
             assert SECRET not in said
 
 
-def test_denied_access_is_told(
+def test_denied_access_and_half_of_the_credentials_are_told(
     antiphon: Console, address: str, bucket: Remote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with denying(address):
-        said = [antiphon.refused("check", bucket / "runs")]
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            monkeypatch.delenv(name)
-        said.append(antiphon.refused("check", bucket / "runs"))
-    for sentence in said:
-        assert "cannot be reached: access is denied; are the credentials right (AWS_ACCESS_KEY_ID" in sentence
-        assert SECRET not in sentence
+        sentence = antiphon.refused("check", bucket / "runs")
+    assert "cannot be reached: access is denied; are the credentials right (AWS_ACCESS_KEY_ID" in sentence
+    assert SECRET not in sentence
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    sentence = antiphon.refused("check", bucket / "runs")
+    assert "access_key" in sentence
+    assert SECRET not in sentence
 
 
 def test_settings_of_s3a_count_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

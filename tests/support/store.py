@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 from pyarrow import fs
 
@@ -33,11 +33,14 @@ def s3_server() -> Iterator[str]:
             line = process.stdout.readline()
             assert line, f"the S3 interface ended: {said}"
             said += line
-        threading.Thread(target=process.stdout.read, daemon=True).start()  # else its log fills the pipe
+        log = threading.Thread(target=process.stdout.read)  # else its log fills the pipe
+        log.start()
         yield ready[1]
     finally:
         process.terminate()
         process.wait(timeout=SECONDS_MAX)
+    log.join(SECONDS_MAX)
+    process.stdout.close()
 
 
 def variables(address: str) -> dict[str, str]:
@@ -62,7 +65,8 @@ def denying(address: str) -> Iterator[None]:
 
 def _no_need_of_credentials(address: str, requests: int) -> None:
     """For this many requests."""
-    with urlopen(f"{address}/moto-api/reset-auth", data=str(requests).encode()) as answer:
+    plain = {"Content-Type": "text/plain"}
+    with urlopen(Request(f"{address}/moto-api/reset-auth", str(requests).encode(), plain)) as answer:
         assert answer.status == 200
 
 

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from antiphon.errors import TraceError, abbreviated
 from antiphon.trace import stores
-from antiphon.trace.places import AnyPlace, Place, Remote, copy, opened, remove, require_root, written
+from antiphon.trace.places import AnyPlace, Place, Remote, copy, in_parallel, opened, remove, require_root, written
 from antiphon.trace.schema import EVENTS
 
 
@@ -225,8 +225,8 @@ def _take_place_in_store(aside: Remote, directory: Remote, plan: str | None) -> 
         (directory / _MARK).write_text("", "utf-8")
         try:
             copy(aside, names, directory)
-            for name in {*directory.files_below()} - {*names, _MARK}:
-                (directory / name).unlink(missing_ok=True)
+            old = {*directory.files_below()} - {*names, _MARK}
+            in_parallel(lambda name: (directory / name).unlink(missing_ok=True), [*old])
         except (TraceError, FileNotFoundError):
             if not is_done():
                 raise

@@ -27,6 +27,7 @@ REQUESTS_AT_ONCE: Final = 16
 _URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://(.*)", re.DOTALL)
 _FEW: Final = 4
 """Fewer items are not worth threads."""
+_CHUNK_BYTES: Final = 1 << 20
 _SLICE: Final = 8
 """The number of items that a thread takes at a time: a hundred thousand small ones need not wait one by one."""
 
@@ -240,7 +241,7 @@ def written(place: Place) -> Iterator[IO[bytes]]:
             yield aside
             aside.seek(0)
             with told(place), place.store.open_output_stream(place.address) as sink:
-                shutil.copyfileobj(aside, sink, 1 << 20)
+                shutil.copyfileobj(aside, sink, _CHUNK_BYTES)
         return
     assert isinstance(place, Path)
     part = place.with_name(f".{uuid4()}")
@@ -255,9 +256,8 @@ def written(place: Place) -> Iterator[IO[bytes]]:
 def remove(directory: Place) -> None:
     """Remove a directory with all that is in it; nothing if there is none."""
     if isinstance(directory, Remote):
-        in_parallel(lambda name: (directory / name).unlink(missing_ok=True), directory.files_below())
-        with told(directory):
-            if directory.is_dir():  # the stores keep an empty folder
+        if directory.exists():
+            with told(directory):
                 directory.store.delete_dir(directory.address)
     else:
         shutil.rmtree(str(directory), ignore_errors=True)
@@ -267,8 +267,13 @@ def copy(source: Remote, names: Iterable[str], target: Remote) -> None:
     """Copy files inside their store."""
 
     def send(name: str) -> None:
+        here, there = (source / name).address, (target / name).address
         with told(target):
-            source.store.copy_file((source / name).address, (target / name).address)
+            if source.root.startswith(HADOOP):  # Arrow cannot ask HDFS to copy
+                with source.store.open_input_stream(here) as file, source.store.open_output_stream(there) as sink:
+                    shutil.copyfileobj(file, sink, _CHUNK_BYTES)
+            else:
+                source.store.copy_file(here, there)
 
     in_parallel(send, [*names])
 

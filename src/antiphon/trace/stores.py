@@ -114,7 +114,7 @@ def _opened(root: str, access: Access) -> Any:
     from pyarrow import fs  # noqa: PLC0415 - takes long to import, and most commands need no store
 
     parts = urlsplit(root)
-    with told(root):
+    with told(root), _told_settings(root):
         if parts.scheme in HADOOP:
             host = f"{parts.scheme}://{parts.hostname}" if parts.hostname else "default"
             return fs.HadoopFileSystem(host, parts.port or 0)
@@ -130,6 +130,14 @@ def _opened(root: str, access: Access) -> Any:
             request_timeout=_REQUEST_SECONDS_MAX,
             retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
         )
+
+
+@contextmanager
+def _told_settings(root: str) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:  # such as a key without its secret
+        raise ConfigurationError(f"{root} cannot be reached: {error}") from error
 
 
 _MEANINGS: Final = {

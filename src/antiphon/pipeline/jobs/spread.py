@@ -166,5 +166,6 @@ def _noted(note: Place, deaths: Sequence[str], place: int) -> Iterator[None]:
     note.write_text(" ".join([*deaths, str(place)]), "utf-8")
     try:
         yield
-    finally:
+    except BaseException:
         note.write_text(" ".join(deaths), "utf-8")
+        raise
