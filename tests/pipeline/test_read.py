@@ -1,4 +1,6 @@
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -7,6 +9,8 @@ from pyspark.sql import SparkSession
 
 from antiphon.errors import TraceError
 from antiphon.pipeline.dataset import Dataset, events, find_event_files, read_events
+from antiphon.pipeline.figures.statistics import statistics
+from antiphon.pipeline.jobs.in_process import verify_in_process
 from antiphon.properties.tables.columns import READ
 from antiphon.trace.schema import EVENTS
 from tests.support.datasets import of_run, row, table, two_members, write
@@ -156,6 +160,30 @@ def test_damaged_rows_under_a_sound_footer_are_named_when_read(tmp_path: Path) -
     damage(path)
     with pytest.raises(TraceError, match=r"part\.parquet cannot be read: "):
         read_events(find_event_files(tmp_path))
+
+
+def test_a_column_of_runs_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    path = write(tmp_path, two_members())
+    pq.write_table(table(two_members()), path, write_statistics=False)
+    damage(path)
+    assert sentence(tmp_path).startswith(f"{path} cannot be read: ")
+
+
+def test_a_command_reads_each_footer_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(9):
+        write(tmp_path, of_run(two_members(), f"r{number}"), f"{number}.parquet")
+    read: list[str] = []
+
+    def counted(path: Path, read_metadata: Callable[[Path], Any] = pq.read_metadata) -> Any:
+        read.append(path.name)
+        return read_metadata(path)
+
+    monkeypatch.setattr(pq, "read_metadata", counted)
+    found = Dataset.of(tmp_path)
+    verify_in_process(found)
+    statistics(None, found)
+    assert sorted(read) == [f"{number}.parquet" for number in range(9)]
+    assert [file.runs for file in found.files] == [(f"r{number}",) for number in range(9)], "in order, by any thread"
 
 
 def damage(path: Path) -> None:

@@ -55,6 +55,7 @@ RUNS: Final = pa.schema(
 
 PARTS: Final = "parts"
 """The folder of partial results in an unfinished directory; removed when everything is done."""
+_INDEX_ROWS: Final = 1_000
 _MARK: Final = "_unfinished"
 """The file that marks a directory in a store while files are copied to it."""
 
@@ -99,14 +100,23 @@ def has_index(directory: Place) -> bool:
 
 def read_index(directory: Place) -> list[tuple[RunRecord, str]]:
     """Every run of a directory, with the scenario text that replays it."""
+    return [*each_run(directory)]
+
+
+def each_run(directory: Place) -> Iterator[tuple[RunRecord, str]]:
+    """The same one by one: the scenarios of a hundred thousand runs need not be in memory together."""
     with _read(directory):
-        if (directory / "runs.parquet").is_file():
-            rows = pq.ParquetFile(opened(directory / "runs.parquet")).read().cast(RUNS).to_pylist()
-        else:
-            row = json.loads((directory / "run.json").read_text("utf-8"))
-            rows = [{**row, "scenario_toml": (directory / "scenario.toml").read_text("utf-8")}]
-        return [(RunRecord(**{name: row[name] for name in _RECORDED}), row["scenario_toml"]) for row in rows]
-    raise AssertionError
+        for row in _index_rows(directory):
+            yield RunRecord(**{name: row[name] for name in _RECORDED}), row["scenario_toml"]
+
+
+def _index_rows(directory: Place) -> Iterator[dict[str, Any]]:
+    if (directory / "runs.parquet").is_file():
+        for batch in pq.ParquetFile(opened(directory / "runs.parquet")).iter_batches(_INDEX_ROWS):
+            yield from pa.Table.from_batches([batch]).select(RUNS.names).cast(RUNS).to_pylist()
+        return
+    row = json.loads((directory / "run.json").read_text("utf-8"))
+    yield {**row, "scenario_toml": (directory / "scenario.toml").read_text("utf-8")}
 
 
 def run_ids(directory: Place) -> list[str]:
