@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 import antiphon
-from antiphon.pipeline.dataset import count_events, find_event_files, read_events
+from antiphon.pipeline.dataset import Dataset, read_events
 from antiphon.pipeline.jobs.verify import verify
 from antiphon.pipeline.spark.session import spark_session
 from antiphon.properties.checks import delivery, order, views, weak_total
@@ -138,7 +138,7 @@ def judge_subset(events: pa.Table) -> list[Verdict]:
 
 def under_spark(spark: SparkSession, directory: Path) -> dict[str, Any]:
     """Everything, then the subset, over one dataset."""
-    rows = count_events(find_event_files(directory))
+    rows = Dataset.of(directory).rows
     started, cpu = time.perf_counter(), _cpu_seconds()
     with Memory() as memory:
         verdicts = verify(spark, directory)

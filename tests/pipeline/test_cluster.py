@@ -9,6 +9,7 @@ import venv
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pyspark
@@ -17,6 +18,7 @@ import pytest
 from antiphon.pipeline.spark.java import java_home
 from tests.support.console import Console, program
 from tests.support.patience import SECONDS_MAX, until
+from tests.support.store import new_bucket, s3_server, variables
 
 SPARK = Path(pyspark.__file__).parent
 PACKAGES = Path(__file__).parents[2] / "src"
@@ -90,6 +92,17 @@ def on_the_cluster(commands: list[list[str]], **variables: str) -> "subprocess.C
     )
 
 
+def documents(text: str) -> list[Any]:
+    """The JSON documents among what several commands print."""
+    found, rest = [], text
+    while "{" in rest:
+        rest = rest[rest.index("{") :]
+        document, end = json.JSONDecoder().raw_decode(rest)
+        found.append(document)
+        rest = rest[end:]
+    return found
+
+
 @pytest.fixture
 def antiphon(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Console:
     return Console(monkeypatch, capsys)
@@ -100,17 +113,27 @@ def test_a_cluster_gives_what_one_machine_gives(cluster: str, antiphon: Console,
     path = tmp_path / "sweep.toml"
     path.write_text(SWEEP)
     there, here = tmp_path / "there", tmp_path / "here"
+    stored = "s3a://bucket/there"  # the workers have no variables of the store: the driver tells them
+    question = "SELECT count(*) AS n FROM events"
     commands = [
         ["sweep", str(path), "--out", str(there), "--traces", "--master", cluster],
         ["check", str(there), "--json", "--master", cluster],
+        ["sweep", str(path), "--out", stored, "--traces", "--json", "--master", cluster],
+        ["check", stored, "--json", "--master", cluster],
+        ["sql", stored, question, "--json", "--master", cluster],
     ]
-    process = on_the_cluster(commands)
+    with s3_server() as address:
+        new_bucket(address, "bucket")
+        process = on_the_cluster(commands, **variables(address))
     assert (process.returncode, process.stderr) == (0, "")
     assert len([*tmp_path.glob("worker*/app-*")]) == 2, "each of the two has worked"
     assert antiphon("sweep", path, "--out", here, "--traces").code == 0
     assert pq.read_table(there / "figures.parquet").equals(pq.read_table(here / "figures.parquet"))
-    judged = process.stdout[process.stdout.index("{") :]
-    assert json.loads(judged) == json.loads(antiphon("check", here, "--json").out)
+    judged, swept, judged_in_store, asked = documents(process.stdout)
+    assert judged == judged_in_store == json.loads(antiphon("check", here, "--json").out)
+    assert swept == json.loads((there / "sweep.json").read_text())
+    events = sum(pq.read_metadata(events).num_rows for events in (here / "events").iterdir())
+    assert asked["rows"] == [{"n": events}]
 
     bare = tmp_path / "bare"  # a Python without packages
     venv.create(bare, symlinks=True)
@@ -121,4 +144,4 @@ def test_a_cluster_gives_what_one_machine_gives(cluster: str, antiphon: Console,
     assert "No module named" in without.stderr
     shipped = on_the_cluster([[*check, "--ship-packages"]], PYSPARK_PYTHON=str(bare / "bin/python"))
     assert (shipped.returncode, shipped.stderr) == (0, "")
-    assert json.loads(shipped.stdout) == json.loads(judged)
+    assert json.loads(shipped.stdout) == judged

@@ -1,4 +1,6 @@
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -6,7 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antiphon.errors import TraceError
-from antiphon.pipeline.dataset import count_events, events, find_event_files, plan_units, read_events
+from antiphon.pipeline.dataset import Dataset, events, find_event_files, read_events
+from antiphon.pipeline.figures.statistics import statistics
+from antiphon.pipeline.jobs.in_process import verify_in_process
 from antiphon.properties.tables.columns import READ
 from antiphon.trace.schema import EVENTS
 from tests.support.datasets import of_run, row, table, two_members, write
@@ -27,7 +31,7 @@ def test_files_come_in_name_order_without_those_still_being_written(tmp_path: Pa
     for name in ("_c.parquet", ".d.parquet", "e.csv"):
         (tmp_path / "events" / name).write_text("half a file")
     assert find_event_files(tmp_path) == [first, second]
-    assert count_events([first, second]) == 26
+    assert Dataset.of(tmp_path).rows == 26
 
 
 def test_a_missing_directory(tmp_path: Path) -> None:
@@ -113,9 +117,8 @@ def test_zero_rows_in_all_files(tmp_path: Path) -> None:
 def test_one_file_with_zero_rows_beside_others_is_no_error(tmp_path: Path) -> None:
     write(tmp_path, [], "a.parquet")
     full = write(tmp_path, two_members(), "b.parquet")
-    files = find_event_files(tmp_path)
-    assert len(files) == 2
-    assert plan_units(files) == [[full]]
+    assert len(find_event_files(tmp_path)) == 2
+    assert units(tmp_path) == [[full]]
 
 
 def test_other_ways_to_store_the_same(tmp_path: Path, spark: SparkSession) -> None:
@@ -159,6 +162,30 @@ def test_damaged_rows_under_a_sound_footer_are_named_when_read(tmp_path: Path) -
         read_events(find_event_files(tmp_path))
 
 
+def test_a_column_of_runs_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    path = write(tmp_path, two_members())
+    pq.write_table(table(two_members()), path, write_statistics=False)
+    damage(path)
+    assert sentence(tmp_path).startswith(f"{path} cannot be read: ")
+
+
+def test_a_command_reads_each_footer_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(9):
+        write(tmp_path, of_run(two_members(), f"r{number}"), f"{number}.parquet")
+    read: list[str] = []
+
+    def counted(path: Path, read_metadata: Callable[[Path], Any] = pq.read_metadata) -> Any:
+        read.append(path.name)
+        return read_metadata(path)
+
+    monkeypatch.setattr(pq, "read_metadata", counted)
+    found = Dataset.of(tmp_path)
+    verify_in_process(found)
+    statistics(None, found)
+    assert sorted(read) == [f"{number}.parquet" for number in range(9)]
+    assert [file.runs for file in found.files] == [(f"r{number}",) for number in range(9)], "in order, by any thread"
+
+
 def damage(path: Path) -> None:
     footer = pq.read_metadata(path)
     start = footer.row_group(0).column(0).dictionary_page_offset
@@ -167,11 +194,16 @@ def damage(path: Path) -> None:
     path.write_bytes(bytes(content))
 
 
+def units(directory: Path) -> list[list[Path]]:
+    return [[Path(str(place)) for place in unit.files] for unit in Dataset.of(directory).units()]
+
+
 def test_units_of_one_run_over_two_files_and_of_two_runs_in_one_file(tmp_path: Path) -> None:
     a1 = write(tmp_path, of_run(two_members(), "one"), "a1.parquet")
     a2 = write(tmp_path, of_run(two_members(), "two") + of_run(two_members(), "three"), "a2.parquet")
     a3 = write(tmp_path, of_run(two_members(), "one"), "a3.parquet")
-    assert plan_units([a1, a2, a3]) == [[a1, a3], [a2]]
+    assert units(tmp_path) == [[a1, a3], [a2]]
+    assert [(unit.rows, unit.is_one_run) for unit in Dataset.of(tmp_path).units()] == [(26, True), (26, False)]
 
 
 def test_units_grow_through_files_that_share_runs_in_a_chain(tmp_path: Path) -> None:
@@ -180,14 +212,14 @@ def test_units_grow_through_files_that_share_runs_in_a_chain(tmp_path: Path) -> 
         write(tmp_path, [each for run in pair for each in of_run(two_members(), run)], f"{i}.parquet")
         for i, pair in enumerate(pairs)
     ]
-    assert plan_units(files) == [[files[0], files[1], files[3]], [files[2]], [files[4]]]
+    assert units(tmp_path) == [[files[0], files[1], files[3]], [files[2]], [files[4]]]
 
 
 def test_units_without_statistics_come_from_the_column(tmp_path: Path) -> None:
     path = write(tmp_path, two_members())
     pq.write_table(table(of_run(two_members(), "x") + two_members()), path, write_statistics=False)
     other = write(tmp_path, of_run(two_members(), "x"), "other.parquet")
-    assert plan_units([path, other]) == [[path, other]]
+    assert units(tmp_path) == [[other, path]]
 
 
 def test_events_have_the_columns_of_the_schema(tmp_path: Path, spark: SparkSession) -> None:

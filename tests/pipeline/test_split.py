@@ -24,7 +24,7 @@ from antiphon.scenario.read import read_scenario
 from antiphon.sim.run import simulate
 from antiphon.trace.table import events_table
 from tests.properties.mutants import seeded, simulated
-from tests.support.datasets import of_run, row, table, two_members, write
+from tests.support.datasets import of_run, row, table, two_members, unit, write
 from tests.support.traces.handmade import good_trace, trio
 
 EVERYTHING = frozenset(JUDGED) - {"W"}
@@ -43,7 +43,7 @@ def written(directory: Path, events: pa.Table) -> list[Path]:
 
 def in_parts(directory: Path, events: pa.Table, rows_per_task: int, required: frozenset[str]) -> list[Verdict]:
     """The verdicts of the tasks of the run, one after the other, without Spark."""
-    shares = deal(written(directory, events), lambda whole: judge_all(whole, required), required, rows_per_task)
+    shares = deal(unit(*written(directory, events)), lambda whole: judge_all(whole, required), required, rows_per_task)
     assert len(shares) > 1, "it is dealt out"
     found, failed = dict[int, list[Verdict]](), dict[int, Exception]()
     for place, share in enumerate(shares):
@@ -176,5 +176,5 @@ def test_a_large_run_that_is_not_well_formed_has_one_verdict(tmp_path: Path, spa
 
 def test_files_with_several_runs_are_not_dealt_out(tmp_path: Path) -> None:
     path = write(tmp_path, of_run(two_members(), "r1") + of_run(two_members(), "r2"))
-    shares: list[Share] = deal([path], judge_all, frozenset(), 5)
+    shares: list[Share] = deal(unit(path), judge_all, frozenset(), 5)
     assert [share.task for share in shares] == [None]

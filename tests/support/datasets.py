@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from antiphon.pipeline.dataset import Unit, unit_of
+from antiphon.pipeline.footers import EventFile, read_footers
 from antiphon.trace.schema import EVENTS
 
 Row = dict[str, Any]
@@ -38,6 +40,12 @@ def write(directory: Path, events: pa.Table | Iterable[Row], name: str = "part.p
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(events if isinstance(events, pa.Table) else table(events), path)
     return path
+
+
+def unit(*files: Path) -> Unit:
+    """These files, as if no other shared their runs."""
+    found = read_footers([(path, path.stat().st_size) for path in files])
+    return unit_of([each for each in found if isinstance(each, EventFile)])
 
 
 def of_run(rows: Iterable[Row], run: str) -> list[Row]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
@@ -23,6 +22,7 @@ from antiphon.scenario.read import run_id, scenario_toml
 from antiphon.sim.guarded import WORKERS_DIE, limited, reason
 from antiphon.sim.run import simulate
 from antiphon.trace.directory import RUNS, RunRecord, write_events
+from antiphon.trace.places import Place, written
 from antiphon.trace.table import events_table
 
 Traces = Literal["failures", "all", "none"]
@@ -36,7 +36,7 @@ class Runner:
 
     family: str
     traces: Traces
-    directory: Path | None
+    directory: Place | None
     """The directory of the traces; None: traces are not written."""
 
     def __call__(self, seed: int) -> dict[str, Any]:
@@ -136,15 +136,17 @@ def outcomes_of(table: pa.Table) -> list[Outcome]:
     )
 
 
-def write_outcomes(table: pa.Table, directory: Path) -> None:
+def write_outcomes(table: pa.Table, directory: Place) -> None:
     """Keep the verdicts of all runs, and how each run went, for the gold tables."""
     run = table["record"].combine_chunks().field("run")
     outcomes = {"run": run, "settled": table["settled"], "error": table["failure"], "events": table["rows"]}
-    pq.write_table(pa.table(outcomes), directory / kept.OUTCOMES, compression="zstd")
+    with written(directory / kept.OUTCOMES) as file:
+        pq.write_table(pa.table(outcomes), file, compression="zstd")
     verdicts = table["verdicts"].combine_chunks()
     columns = [run.take(pc.list_parent_indices(verdicts)), *pc.list_flatten(verdicts).flatten()]
     findings = pa.Table.from_arrays(columns, schema=VERDICTS.columns)
-    pq.write_table(findings, directory / kept.FINDINGS, compression="zstd")
+    with written(directory / kept.FINDINGS) as file:
+        pq.write_table(findings, file, compression="zstd")
 
 
 def run_one(runner: Runner, seed: int) -> Outcome:

@@ -1,23 +1,25 @@
-"""Find the event files of a dataset, check them, and group the files that belong together.
+"""Find the event files of a dataset, check them, group the files that belong together, and read them.
 
 A run directory holds `events/*.parquet`. A file may hold several runs, and a run may be spread over several files.
 Files that share a run form one unit, the smallest part that one task can judge alone. Everything that the Parquet
-footers show is checked here, before Spark starts: a command calls `find_event_files` first. Only `events` needs Spark.
+footers show is checked here, once and before Spark starts (`footers.py`): a command makes one `Dataset`, and all that
+follows takes it. Only `events` needs Spark.
 """
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from antiphon.errors import TraceError
+from antiphon.pipeline.footers import EventFile, cause, read_footers
 from antiphon.properties.tables.columns import READ, as_read
-from antiphon.trace.directory import read_index
+from antiphon.trace.directory import require_complete, run_ids
+from antiphon.trace.places import AnyPlace, Place, is_local, listed, opened, require_reachable
 from antiphon.trace.schema import EVENTS
 
 if TYPE_CHECKING:
@@ -27,77 +29,106 @@ CODED: Final = [field.name for field in EVENTS if field.type == pa.string() and 
 """Columns of strings that repeat very often."""
 
 _CODES: Final = pa.dictionary(pa.int32(), pa.string())
-_REQUIRED: Final = frozenset(field.name for field in EVENTS if not field.nullable)
 
 
-def find_event_files(directory: Path) -> list[Path]:
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Files that share runs, and no run with any other file."""
+
+    files: tuple[Place, ...]
+    rows: int
+    bytes: int
+    is_one_run: bool
+
+
+class Dataset:
+    """The event files of a directory, as their footers describe them."""
+
+    def __init__(self, directory: Place, files: Sequence[EventFile], unusable: Sequence[TraceError]) -> None:
+        self.directory = directory
+        self.files = files
+        """The usable ones, by name."""
+        self.unusable = unusable
+        """What is wrong with the others."""
+        self.fetched: DataFrame | None = None
+        """The events in Spark, if they come from a store: they are fetched once (`events`)."""
+
+    @staticmethod
+    def of(source: "Source") -> "Dataset":
+        """The dataset of a run directory or of a directory of runs; TraceError if it has none."""
+        if isinstance(source, Dataset):
+            return source
+        found = read_footers(_listed(source))
+        files = [each for each in found if isinstance(each, EventFile)]
+        unusable = [each for each in found if isinstance(each, TraceError)]
+        if not unusable and not any(file.rows for file in files):
+            first = files[0].place.name
+            raise TraceError(f"{source / 'events'} holds no events: {first} and all other files have zero rows")
+        return Dataset(source, files, unusable)
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+    def sound(self) -> "Dataset":
+        """The same; TraceError if any file is unusable."""
+        if self.unusable:
+            raise self.unusable[0]
+        return self
+
+    def units(self) -> list[Unit]:
+        """All files with rows, grouped as finely as possible so that no run is in two units."""
+        return plan_units(self.files)
+
+
+Source = Place | Dataset
+"""A directory, or what was found in it before."""
+
+
+def find_event_files(directory: AnyPlace) -> list[AnyPlace]:
     """The event files of a run or of a directory of runs, in name order; each footer has been checked.
 
     Names that begin with a dot or an underscore are files still being written, and are left out.
     """
-    files, unusable = sound_event_files(directory)
-    if unusable:
-        raise unusable[0]
-    return files
+    return [cast("AnyPlace", file.place) for file in Dataset.of(directory).sound().files]
 
 
-def sound_event_files(directory: Path) -> tuple[list[Path], list[TraceError]]:
-    """The usable event files, and the errors of the others."""
-    files, unusable, rows = [], [], 0
-    for path in _listed(directory):
-        try:
-            rows += checked(path).num_rows
-        except TraceError as error:
-            unusable.append(error)
-        else:
-            files.append(path)
-    if not rows and not unusable:
-        first = files[0].name
-        raise TraceError(f"{directory / 'events'} holds no events: {first} and all other files have zero rows")
-    return files, unusable
-
-
-def _listed(directory: Path) -> list[Path]:
-    if not directory.exists():
-        raise TraceError(f"{directory} does not exist")
+def _listed(directory: Place) -> list[tuple[Place, int]]:
+    """The event files with their sizes."""
+    require_reachable(directory)
+    require_complete(directory)
     folder = directory / "events"
-    if (directory / "runs.parquet").is_file() and not any(folder.glob("*.parquet")):
+    files = listed(folder, ".parquet")
+    if not files and (directory / "runs.parquet").is_file():
         raise TraceError(
-            f"{directory} holds the scenarios of {len(read_index(directory)):,} runs but no trace; "
+            f"{directory} holds the scenarios of {len(run_ids(directory)):,} runs but no trace; "
             f"`antiphon simulate --from {directory} --run ID --out NEW` makes the trace of one"
         )
-    if any((directory / "journals").glob("*.journal")):
+    if listed(directory / "journals", ".journal"):
         raise TraceError(f"{directory} has journals that are not in its events yet; `antiphon check` collects them")
-    if not folder.is_dir():
+    if not files and not folder.is_dir():
         raise TraceError(f"{directory} has no folder `events`: it is not a run directory, or tracing was off")
-    files = sorted(path for path in folder.glob("*.parquet") if not path.name.startswith((".", "_")))
     if not files:
         raise TraceError(f"{folder} holds no Parquet files")
     return files
 
 
-def traced_runs(directory: Path) -> set[str]:
+def traced_runs(directory: Place) -> set[str]:
     """The runs that must have events here: those whose traces a campaign or sweep kept, else all in the index."""
     if not (directory / "runs.parquet").is_file():
         return set()
     documents = (directory / name for name in ("campaign.json", "sweep.json"))
     document = next((path for path in documents if path.is_file()), None)
     if document is None:
-        return {record.run for record, _ in read_index(directory)}
+        return {*run_ids(directory)}
     try:
-        return set(json.loads(document.read_text(encoding="utf-8"))["traces"])
+        return set(json.loads(document.read_text("utf-8"))["traces"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise TraceError(f"{document} has no list of the traces that were kept: {_cause(error)}") from error
+        raise TraceError(f"{document} has no list of the traces that were kept: {cause(error)}") from error
 
 
-def count_events(files: Iterable[Path]) -> int:
-    """The number of rows of the files, according to their footers."""
-    return sum(pq.read_metadata(path).num_rows for path in files)
-
-
-def plan_units(files: Iterable[Path]) -> list[list[Path]]:
+def plan_units(files: Iterable[EventFile]) -> list[Unit]:
     """Group files as finely as possible so that no run is in two groups; files without rows are left out."""
-    runs_of = {path: sorted(_runs(path)) for path in files}
     parent: dict[str, str] = {}
 
     def root(run: str) -> str:
@@ -105,35 +136,40 @@ def plan_units(files: Iterable[Path]) -> list[list[Path]]:
             parent[run] = run = parent[parent[run]]
         return run
 
-    for runs in runs_of.values():
-        for run in runs:
-            parent[root(run)] = root(runs[0])
-    units = defaultdict(list)
-    for path, runs in runs_of.items():
-        if runs:
-            units[root(runs[0])].append(path)
-    return list(units.values())
+    full = [file for file in files if file.runs]
+    for file in full:
+        for run in file.runs:
+            parent[root(run)] = root(file.runs[0])
+    together: dict[str, list[EventFile]] = defaultdict(list)
+    for file in full:
+        together[root(file.runs[0])].append(file)
+    return [unit_of(own) for own in together.values()]
 
 
-def one_run(files: Iterable[Path]) -> bool:
-    """True if all rows of the files belong to one run."""
-    return len({run for path in files for run in _runs(path)}) == 1
+def unit_of(files: Sequence[EventFile]) -> Unit:
+    """These files as one unit."""
+    return Unit(
+        tuple(file.place.absolute() for file in files),
+        sum(file.rows for file in files),
+        sum(file.bytes for file in files),
+        len({run for file in files for run in file.runs}) == 1,
+    )
 
 
-def read_events(files: Iterable[Path], names: Sequence[str] = READ) -> pa.Table:
+def read_events(files: Iterable[Place], names: Sequence[str] = READ) -> pa.Table:
     """The files' rows as one Arrow table with these columns, by default those that the checkers read."""
     return pa.concat_tables([_read(path, names) for path in files])
 
 
-def open_coded(path: Path) -> pq.ParquetFile:
+def open_coded(path: Place) -> pq.ParquetFile:
     """Open a file to read its row groups one by one (`read_coded`)."""
     try:
-        return pq.ParquetFile(path, read_dictionary=CODED)
+        return pq.ParquetFile(opened(path), read_dictionary=CODED)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise TraceError(f"{path} cannot be read: {_cause(error)}") from error
+        raise TraceError(f"{path} cannot be read: {cause(error)}") from error
 
 
-def read_coded(path: Path, file: pq.ParquetFile, group: int, names: Sequence[str]) -> pa.Table:
+def read_coded(path: Place, file: pq.ParquetFile, group: int, names: Sequence[str]) -> pa.Table:
     """Read these columns of one row group; strings that repeat (`CODED`) are dictionary-encoded."""
     try:
         found = file.read_row_group(group, columns=list(names))
@@ -141,7 +177,7 @@ def read_coded(path: Path, file: pq.ParquetFile, group: int, names: Sequence[str
             _coded(found[name]) if name in CODED else found[name].cast(EVENTS.field(name).type) for name in names
         ]
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise TraceError(f"{path} cannot be read: {_cause(error)}") from error
+        raise TraceError(f"{path} cannot be read: {cause(error)}") from error
     return pa.table([column.combine_chunks() for column in columns], names=list(names))
 
 
@@ -152,100 +188,29 @@ def _coded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return plain.cast(pa.string()).dictionary_encode()
 
 
-def events(spark: "SparkSession", directory: Path) -> "DataFrame":
-    """The events of a run or of a directory of runs as a DataFrame with exactly the columns of `EVENTS`."""
-    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - the rest works without Spark
+def events(spark: "SparkSession", source: Source) -> "DataFrame":
+    """The events of a run or of a directory of runs as a DataFrame with exactly the columns of `EVENTS`.
 
-    paths = [spark_path(path) for path in find_event_files(directory)]
-    return spark.read.schema(from_arrow_schema(EVENTS)).parquet(*paths).select(*EVENTS.names)
+    Events from a store are kept on the disks of the workers: one query after another uses them.
+    """
+    from pyspark import StorageLevel  # noqa: PLC0415 - the rest works without Spark
+
+    from antiphon.pipeline.spark.parquet import read_parquet  # noqa: PLC0415
+
+    found = Dataset.of(source).sound()
+    if found.fetched is None:
+        frame = read_parquet(spark, [file.place for file in found.files], EVENTS)
+        if is_local(found.directory):
+            return frame
+        found.fetched = frame.persist(StorageLevel.DISK_ONLY)
+    return found.fetched
 
 
-def _read(path: Path, names: Sequence[str]) -> pa.Table:
+def _read(path: Place, names: Sequence[str]) -> pa.Table:
     try:
         # A task has one core. Texts that repeat stay dictionary-encoded, as in Parquet.
-        found = pq.ParquetFile(path, read_dictionary=CODED).read(columns=[*names], use_threads=False).select(names)
+        file = pq.ParquetFile(opened(path), read_dictionary=CODED)
+        found = file.read(columns=[*names], use_threads=False).select(names)
         return found.cast(pa.schema([as_read(field) for field in found.schema]))
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise TraceError(f"{path} cannot be read: {_cause(error)}") from error
-
-
-def checked(path: Path) -> pq.FileMetaData:
-    """The footer of an event file; TraceError if it is not one."""
-    if path.stat().st_size == 0:
-        raise TraceError(f"{path} is empty, not a Parquet file")
-    try:
-        footer = pq.read_metadata(path)
-        schema = footer.schema.to_arrow_schema()
-    except (pa.ArrowException, OSError) as error:
-        raise TraceError(f"{path} is truncated, damaged or not Parquet: {_cause(error)}") from error
-    for wanted in EVENTS:
-        if wanted.name not in schema.names:
-            raise TraceError(f"{path} has no column `{wanted.name}`")
-        found = schema.field(wanted.name).type
-        if not _compatible(found, wanted.type):
-            raise TraceError(f"{path} has column `{wanted.name}` as {found}, not as {wanted.type}")
-    _check_nulls(path, footer)
-    return footer
-
-
-def _check_nulls(path: Path, footer: pq.FileMetaData) -> None:
-    """Reject nulls in required columns, as far as the statistics of the footer tell."""
-    for index in range(footer.num_columns):
-        name = footer.schema.column(index).path
-        if name not in _REQUIRED:
-            continue
-        for group in range(footer.num_row_groups):
-            statistics = footer.row_group(group).column(index).statistics
-            if statistics is not None and statistics.has_null_count and statistics.null_count:
-                raise TraceError(f"{path} has rows without a value in column `{name}`")
-
-
-def _compatible(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """True if a column can hold the wanted type, however its writer stored it.
-
-    People rewrite traces with their own tools. An integer may come back wider, or as a float if there are nulls; a
-    column without values may have no type at all. The cast on reading rejects what does not fit.
-    """
-    if pa.types.is_null(found):
-        return True
-    if pa.types.is_dictionary(found):
-        return _compatible(found.value_type, wanted)
-    if pa.types.is_integer(wanted):
-        fits = pa.types.is_integer(found) or pa.types.is_floating(found)
-    elif pa.types.is_string(wanted):
-        fits = pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found)
-    elif pa.types.is_list(wanted):
-        is_list = pa.types.is_list(found) or pa.types.is_large_list(found)
-        fits = is_list and _compatible(found.value_type, wanted.value_type)
-    else:
-        assert pa.types.is_map(wanted)
-        fits = (
-            pa.types.is_map(found)
-            and _compatible(found.key_type, wanted.key_type)
-            and _compatible(found.item_type, wanted.item_type)
-        )
-    return bool(fits)
-
-
-def _runs(path: Path) -> set[str]:
-    """The runs in a file: from the statistics of `run` if each names one run, else from the column."""
-    footer = pq.read_metadata(path)
-    index = next(i for i in range(footer.num_columns) if footer.schema.column(i).path == "run")
-    runs: set[str] = set()
-    for group in range(footer.num_row_groups):
-        statistics = footer.row_group(group).column(index).statistics
-        if statistics is None or not statistics.has_min_max or statistics.min != statistics.max:
-            column = pq.ParquetFile(path).read(columns=["run"]).column("run")
-            return set(column.unique().to_pylist())
-        runs.add(statistics.min)
-    return runs
-
-
-def spark_path(path: Path) -> str:
-    """A path that Spark takes literally: Hadoop would expand brackets, braces and stars."""
-    return "file://" + re.sub(r"([\[\]{}*?\\])", r"\\\1", str(path.absolute()))
-
-
-def _cause(error: Exception) -> str:
-    """The first sentence of a library's error message, without the full stop."""
-    return str(error).strip().split("\n")[0].split(". ")[0].rstrip(".") or type(error).__name__
+        raise TraceError(f"{path} cannot be read: {cause(error)}") from error

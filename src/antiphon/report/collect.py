@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 
 from antiphon.errors import ConfigurationError, TraceError
-from antiphon.pipeline.dataset import events
+from antiphon.pipeline.dataset import Dataset, Source, events
 from antiphon.pipeline.figures.histograms import latency_histogram, messages_over_time
 from antiphon.pipeline.figures.measures import Statistics
 from antiphon.pipeline.figures.statistics import statistics as compute_statistics
@@ -29,12 +28,13 @@ from antiphon.report.window import (
     violation_window,
     witness_events,
 )
-from antiphon.trace.directory import read_index
+from antiphon.trace.directory import has_index, read_index
+from antiphon.trace.places import Place
 
 
 def collect(
     spark: SparkSession,
-    directory: Path,
+    source: Source,
     *,
     run: str | None = None,
     window: tuple[int, int] | None = None,
@@ -51,15 +51,16 @@ def collect(
     """
     if window is not None and window[0] >= window[1]:
         raise ConfigurationError(f"the window ends at {duration(window[1])}, not after {duration(window[0])}")
-    verdicts = verify(spark, directory) if verdicts is None else verdicts
+    source = Dataset.of(source).sound()
+    verdicts = verify(spark, source) if verdicts is None else verdicts
     if statistics is None:  # also for an ill-formed trace: the verdicts say what is wrong with it
-        statistics = compute_statistics(spark, directory, once=False)
-    records = _records(directory)
+        statistics = compute_statistics(spark, source, once=False)
+    records = _records(source.directory)
     runs = _run_verdicts(verdicts, statistics, records)
-    shown = _shown(directory, runs, run)
-    rows = events(spark, directory).filter(F.col("run") == shown.run)
+    shown = _shown(source.directory, runs, run)
+    rows = events(spark, source).filter(F.col("run") == shown.run)
     own = [verdict for verdict in verdicts if verdict.run == shown.run]
-    with as_trace_error(directory):
+    with as_trace_error(source.directory):
         players = cast(rows)
         drawn, reason = _diagram(rows, players, own, window)
     return Page(
@@ -68,8 +69,8 @@ def collect(
         overall=summarise(verdicts),
         properties=tuple(by_property(verdicts)),
         statistics=statistics,
-        histograms=tuple(latency_histogram(spark, directory)),
-        course=messages_over_time(spark, directory, run=shown.run),
+        histograms=tuple(latency_histogram(spark, source)),
+        course=messages_over_time(spark, source, run=shown.run),
         happenings=players.happenings,
         scene=drawn,
         window_reason=reason,
@@ -101,9 +102,9 @@ def _where(verdict: Verdict) -> str:
     return "around the first error of the trace"
 
 
-def _records(directory: Path) -> dict[str, About]:
+def _records(directory: Place) -> dict[str, About]:
     """What the directory records about each run; empty if it holds only events."""
-    if not any((directory / name).is_file() for name in ("runs.parquet", "run.json")):
+    if not has_index(directory):
         return {}
     return {record.run: About(**asdict(record), scenario_toml=text) for record, text in read_index(directory)}
 
@@ -125,7 +126,7 @@ def _violated(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(verdict.property for verdict in verdicts if verdict.outcome == "violated"))
 
 
-def _shown(directory: Path, runs: Sequence[RunVerdict], run: str | None) -> About:
+def _shown(directory: Place, runs: Sequence[RunVerdict], run: str | None) -> About:
     """The requested run, else the first one violated, else the first that cannot be judged, else the first."""
     if run is None:
         return min(runs, key=lambda each: ("violated", "unknown", "hold").index(each.overall)).about

@@ -1,7 +1,6 @@
 """One run of a sweep: simulated, measured, and reported in one row. A run that fails does not stop the others."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from antiphon.scenario.read import run_id, scenario_toml, with_seed
 from antiphon.sim.guarded import WORKERS_DIE, limited, reason
 from antiphon.sim.run import simulate
 from antiphon.trace.directory import write_events
+from antiphon.trace.places import Place
 from antiphon.trace.table import events_table
 
 Item = tuple[Scenario, int]
@@ -35,7 +35,7 @@ class Runner:
     """How all runs of a sweep are done."""
 
     limit_seconds: float
-    directory: Path | None
+    directory: Place | None
     """Directory for traces; None: no traces are kept."""
 
     def __call__(self, item: Item) -> dict[str, Any]:

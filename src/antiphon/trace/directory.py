@@ -1,7 +1,8 @@
 """Run directories: their contents, how they are read, and how they appear (docs/reference/trace.md).
 
-A directory appears complete or not at all: it is written under another name and renamed. The bytes of the event file
-depend only on the events, so two runs can be compared with `cmp`.
+A directory appears complete or not at all: it is written under another name and renamed. A store has no rename: there
+the files are copied to their place below a mark, and readers refuse a directory with a mark. The bytes of the event
+file depend only on the events, so two runs can be compared with `cmp`.
 """
 
 import json
@@ -11,12 +12,15 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from antiphon.errors import TraceError, abbreviated
+from antiphon.trace import stores
+from antiphon.trace.places import AnyPlace, Place, Remote, copy, in_parallel, opened, remove, require_root, written
 from antiphon.trace.schema import EVENTS
 
 
@@ -49,13 +53,20 @@ RUNS: Final = pa.schema(
 )
 
 
-def write_run(directory: Path, record: RunRecord, scenario_toml: str) -> None:
+PARTS: Final = "parts"
+"""The folder of partial results in an unfinished directory; removed when everything is done."""
+_INDEX_ROWS: Final = 1_000
+_MARK: Final = "_unfinished"
+"""The file that marks a directory in a store while files are copied to it."""
+
+
+def write_run(directory: Place, record: RunRecord, scenario_toml: str) -> None:
     """The files besides the events of a single run."""
-    (directory / "scenario.toml").write_text(scenario_toml, encoding="utf-8")
-    (directory / "run.json").write_text(json.dumps(asdict(record), indent=2) + "\n", encoding="utf-8")
+    (directory / "scenario.toml").write_text(scenario_toml, "utf-8")
+    (directory / "run.json").write_text(json.dumps(asdict(record), indent=2) + "\n", "utf-8")
 
 
-def write_events(events: pa.Table, directory: Path, run: str) -> None:
+def write_events(events: pa.Table, directory: Place, run: str) -> None:
     """Write the events of one run to a run directory."""
     (directory / "events").mkdir(exist_ok=True)
     write_table(events, directory / "events" / f"{run}.parquet")
@@ -64,9 +75,10 @@ def write_events(events: pa.Table, directory: Path, run: str) -> None:
 _STATISTICS: Final = ["run", "process", "kind", "time"]
 
 
-def write_table(events: pa.Table, path: Path) -> None:
+def write_table(events: pa.Table, path: Place) -> None:
     """Events as a file, the same way everywhere."""
-    pq.write_table(events, path, compression="zstd", write_statistics=_STATISTICS)
+    with written(path) as file:
+        pq.write_table(events, file, compression="zstd", write_statistics=_STATISTICS)
 
 
 def event_writer(file: IO[bytes]) -> pq.ParquetWriter:
@@ -74,59 +86,133 @@ def event_writer(file: IO[bytes]) -> pq.ParquetWriter:
     return pq.ParquetWriter(file, EVENTS, compression="zstd", write_statistics=_STATISTICS)
 
 
-def write_index(directory: Path, runs: Iterable[tuple[RunRecord, str]]) -> None:
+def write_index(directory: Place, runs: Iterable[tuple[RunRecord, str]]) -> None:
     """The index of a directory of many runs: each with the scenario that replays it."""
     rows = [asdict(record) | {"scenario_toml": text} for record, text in runs]
-    pq.write_table(pa.Table.from_pylist(rows, schema=RUNS), directory / "runs.parquet", compression="zstd")
+    with written(directory / "runs.parquet") as file:
+        pq.write_table(pa.Table.from_pylist(rows, schema=RUNS), file, compression="zstd")
 
 
-def read_index(directory: Path) -> list[tuple[RunRecord, str]]:
+def has_index(directory: Place) -> bool:
+    """Whether the directory describes its runs."""
+    return any((directory / name).is_file() for name in ("runs.parquet", "run.json"))
+
+
+def read_index(directory: Place) -> list[tuple[RunRecord, str]]:
     """Every run of a directory, with the scenario text that replays it."""
-    try:
+    return [*each_run(directory)]
+
+
+def each_run(directory: Place) -> Iterator[tuple[RunRecord, str]]:
+    """The same one by one: the scenarios of a hundred thousand runs need not be in memory together."""
+    with _read(directory):
+        for row in _index_rows(directory):
+            yield RunRecord(**{name: row[name] for name in _RECORDED}), row["scenario_toml"]
+
+
+def _index_rows(directory: Place) -> Iterator[dict[str, Any]]:
+    if (directory / "runs.parquet").is_file():
+        for batch in pq.ParquetFile(opened(directory / "runs.parquet")).iter_batches(_INDEX_ROWS):
+            yield from pa.Table.from_batches([batch]).select(RUNS.names).cast(RUNS).to_pylist()
+        return
+    row = json.loads((directory / "run.json").read_text("utf-8"))
+    yield {**row, "scenario_toml": (directory / "scenario.toml").read_text("utf-8")}
+
+
+def run_ids(directory: Place) -> list[str]:
+    """The ids of all runs of a directory, without their scenarios: these may need much memory."""
+    with _read(directory):
         if (directory / "runs.parquet").is_file():
-            rows = pq.read_table(directory / "runs.parquet", schema=RUNS).to_pylist()
-        else:
-            row = json.loads((directory / "run.json").read_text(encoding="utf-8"))
-            rows = [{**row, "scenario_toml": (directory / "scenario.toml").read_text(encoding="utf-8")}]
-        return [(RunRecord(**{name: row[name] for name in _RECORDED}), row["scenario_toml"]) for row in rows]
+            table = pq.ParquetFile(opened(directory / "runs.parquet")).read(columns=["run"])
+            return [str(run) for run in table["run"].to_pylist()]
+        return [str(json.loads((directory / "run.json").read_text("utf-8"))["run"])]
+    raise AssertionError
+
+
+@contextmanager
+def _read(directory: Place) -> Iterator[None]:
+    require_complete(directory)
+    try:
+        yield
     except (FileNotFoundError, NotADirectoryError) as error:
         raise TraceError(f"{directory} is not a run directory: it has no run.json and no runs.parquet") from error
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise TraceError(f"cannot read the list of runs in {directory}: {error}") from error
+        raise TraceError(f"cannot read the list of runs in {directory}: {stores.meaning(error) or error}") from error
 
 
-def check_free(directory: Path, runs: Collection[str], *, force: bool) -> None:
+def require_complete(directory: Place) -> None:
+    """TraceError for a directory in a store that is being written, or whose writer was interrupted."""
+    if _is_marked(directory):
+        raise TraceError(f"{directory} is incomplete: a command is writing it, or was interrupted; --force replaces it")
+
+
+def check_free(directory: Place, runs: Collection[str], *, force: bool) -> None:
     """Refuse to overwrite other files; the same runs may be written again, because they are equal."""
-    if directory.resolve() in (Path.cwd(), *Path.cwd().parents):
+    if isinstance(directory, Remote):
+        if not directory.path:
+            raise TraceError(f"{directory} is a whole bucket; name a directory in it for the output")
+    elif isinstance(directory, Path) and directory.resolve() in (Path.cwd(), *Path.cwd().parents):
         raise TraceError(f"{directory} is the working directory; name a new directory for the output")
     if directory.is_file():
         raise TraceError(f"{directory} is a file; name a new directory for the output")
-    if not directory.exists() or not any(directory.iterdir()):
+    if not is_occupied(directory) or (force and _is_marked(directory)):
         return
-    held = [record.run for record, _ in read_index(directory)]  # only run directories are replaced
+    held = run_ids(directory)  # only run directories are replaced
     if not force and set(held) != set(runs):
         raise TraceError(f"{directory} holds other runs ({abbreviated(held)}); choose another directory or use --force")
 
 
+def is_occupied(directory: Place) -> bool:
+    """Whether there is anything in the directory."""
+    if isinstance(directory, Remote):
+        return any(each.base_name for each in directory.entries())
+    return directory.exists() and any(True for _ in directory.iterdir())
+
+
+def _is_marked(directory: Place) -> bool:
+    return isinstance(directory, Remote) and (directory / _MARK).is_file()
+
+
 @contextmanager
-def appearing(directory: Path) -> Iterator[Path]:
+def appearing(directory: AnyPlace) -> Iterator[AnyPlace]:
     """A new directory to fill; it appears at its place when it is complete, and is removed on failure."""
+    aside: Any = _beside(directory)
+    try:
+        yield aside
+        take_place(aside, directory)
+    finally:
+        remove(aside)
+
+
+def _beside(directory: Place) -> Place:
+    """A new empty directory in the same parent."""
+    if isinstance(directory, Remote):
+        require_root(directory)
+        return directory.with_name(f".{directory.name}-{uuid4().hex[:8]}")
+    assert isinstance(directory, Path)
     directory = directory.resolve()
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         aside = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
     except OSError as error:
         raise TraceError(f"cannot write {directory}: {error.strerror}") from error
-    try:
-        aside.chmod(0o755)
-        yield aside
-        take_place(aside, directory)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    aside.chmod(0o755)
+    return aside
 
 
-def take_place(aside: Path, directory: Path) -> None:
-    """Rename a complete directory to its place; an old directory there is removed."""
+def take_place(aside: Place, directory: Place, *, plan: str | None = None) -> None:
+    """Bring a complete directory to its place; an old directory there is removed.
+
+    `plan` names a file that is left behind in a store, and so are the files in `parts`. Another command with the same
+    plan writes the same files. It removes the plan when they are all at their place, and before anything else.
+    """
+    if isinstance(aside, Remote):
+        assert isinstance(directory, Remote)
+        _take_place_in_store(aside, directory, plan)
+        return
+    assert isinstance(aside, Path)
+    assert isinstance(directory, Path)
+    directory = directory.resolve()
     replaced = aside.with_name(f"{aside.name}-replaced")
     try:
         if directory.exists():
@@ -136,3 +222,25 @@ def take_place(aside: Path, directory: Path) -> None:
         if replaced.exists() and not directory.exists():
             replaced.rename(directory)  # the rename failed: the old directory stays
         shutil.rmtree(replaced, ignore_errors=True)
+
+
+def _take_place_in_store(aside: Remote, directory: Remote, plan: str | None) -> None:
+    names = [name for name in aside.files_below() if plan is None or not name.startswith((plan, f"{PARTS}/"))]
+
+    def is_done() -> bool:
+        """Another command has brought the same files to their place."""
+        return plan is not None and not (aside / plan).is_file()
+
+    if not is_done():
+        (directory / _MARK).write_text("", "utf-8")
+        try:
+            copy(aside, names, directory)
+            old = {*directory.files_below()} - {*names, _MARK}
+            in_parallel(lambda name: (directory / name).unlink(missing_ok=True), [*old])
+        except (TraceError, FileNotFoundError):
+            if not is_done():
+                raise
+        (directory / _MARK).unlink(missing_ok=True)
+    if plan is not None:
+        (aside / plan).unlink(missing_ok=True)
+        remove(aside)

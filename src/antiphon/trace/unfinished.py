@@ -3,6 +3,9 @@
 Until it is complete, a directory is beside its place, as `NAME.unfinished`; so a directory at its place is complete.
 `plan.json` in it contains the plan and a digest of the code: a directory of another plan or other code is not
 continued.
+
+A store has neither renames nor locks. There a directory is filled below a name with the digest of its plan, so another
+plan cannot mix with it. Two commands with the same plan write the same bytes, and do no harm to each other.
 """
 
 import fcntl
@@ -16,29 +19,45 @@ from typing import Any, Final
 
 from antiphon import __version__
 from antiphon.errors import TraceError
-from antiphon.trace.directory import appearing, take_place
+from antiphon.trace.directory import PARTS, appearing, take_place
+from antiphon.trace.places import AnyPlace, Place, Remote, require_root
 
-PARTS: Final = "parts"
-"""The folder of partial results; removed when everything is done."""
 _PLAN: Final = "plan.json"
 _PACKAGE: Final = Path(__file__).parents[1]
 
 
-def unfinished(directory: Path) -> Path:
+def unfinished(directory: Place, plan: Mapping[str, Any]) -> Place:
     """The place of a directory until it is complete."""
+    if isinstance(directory, Remote):
+        text = json.dumps(_whole(plan), sort_keys=True)
+        digest = blake2b(text.encode(), digest_size=8).hexdigest()
+        return directory.with_name(f"{directory.name}.unfinished-{digest}")
+    assert isinstance(directory, Path)
     directory = directory.resolve()
     return directory.with_name(f"{directory.name}.unfinished")
 
 
 @contextmanager
-def continued(directory: Path, plan: Mapping[str, Any], *, force: bool) -> Iterator[Path]:
+def continued(directory: AnyPlace, plan: Mapping[str, Any], *, force: bool) -> Iterator[AnyPlace]:
     """The directory to fill, with the results of earlier calls; it is moved to its place if nothing is raised.
 
     With `force`, a directory of another plan is removed.
     """
-    aside = unfinished(directory)
-    wanted = {**plan, "antiphon_version": __version__, "code": _code()}
-    if aside.exists() and _plan(aside) != wanted:
+    aside: Any = unfinished(directory, plan)
+    if isinstance(directory, Remote):
+        require_root(directory)
+        (aside / _PLAN).write_text(_text(plan), "utf-8")
+        yield aside
+        take_place(aside, directory, plan=_PLAN)
+        return
+    assert isinstance(directory, Path)
+    with _continued_here(aside, directory, plan, force=force):
+        yield aside
+
+
+@contextmanager
+def _continued_here(aside: Path, directory: Path, plan: Mapping[str, Any], *, force: bool) -> Iterator[None]:
+    if aside.exists() and _plan(aside) != _whole(plan):
         if not force:
             raise TraceError(
                 f"{aside} was started with other arguments or another version; remove it or use --force to start again"
@@ -47,17 +66,26 @@ def continued(directory: Path, plan: Mapping[str, Any], *, force: bool) -> Itera
             shutil.rmtree(aside)
     if not aside.exists():
         with appearing(aside) as empty:
-            (empty / _PLAN).write_text(json.dumps(wanted, indent=2) + "\n", encoding="utf-8")
+            (empty / _PLAN).write_text(_text(plan), "utf-8")
     with _alone(aside):
         try:
-            yield aside
+            yield
         except BaseException:
             if not any((aside / PARTS).glob("*.parquet")):
                 shutil.rmtree(aside)  # there is nothing to continue
             raise
-        take_place(aside, directory.resolve())
+        take_place(aside, directory)
         (directory / _PLAN).unlink()
         shutil.rmtree(directory / PARTS, ignore_errors=True)
+
+
+def _whole(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """The plan, with the code that carries it out."""
+    return {**plan, "antiphon_version": __version__, "code": _code()}
+
+
+def _text(plan: Mapping[str, Any]) -> str:
+    return json.dumps(_whole(plan), indent=2) + "\n"
 
 
 @contextmanager

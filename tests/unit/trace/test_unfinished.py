@@ -8,7 +8,8 @@ import pytest
 
 from antiphon.errors import TraceError
 from antiphon.trace import unfinished
-from antiphon.trace.unfinished import PARTS, continued
+from antiphon.trace.directory import PARTS
+from antiphon.trace.unfinished import continued
 
 PLAN = {"what": "this"}
 

@@ -19,7 +19,7 @@ from antiphon.campaign.families import FAMILIES, Family
 from antiphon.campaign.run import OUTCOMES, Runner, Traces, outcomes_of, write_outcomes
 from antiphon.campaign.tally import Tally, Trouble
 from antiphon.cli.shared.output import Json, as_json, out, print_json, progress, waiting
-from antiphon.cli.shared.paths import path_option
+from antiphon.cli.shared.paths import place_option
 from antiphon.cli.shared.sessions import (
     Conf,
     DriverMemory,
@@ -34,8 +34,9 @@ from antiphon.errors import ConfigurationError
 from antiphon.properties.promises import NOT_JUDGED
 from antiphon.properties.verdicts.wording import promise
 from antiphon.scenario.read import run_id
-from antiphon.trace.directory import check_free, write_index
-from antiphon.trace.unfinished import PARTS, continued, unfinished
+from antiphon.trace.directory import PARTS, check_free, is_occupied, write_index
+from antiphon.trace.places import Place
+from antiphon.trace.unfinished import continued, unfinished
 
 RUNS_MAX: Final = 100_000
 SHOWN_MAX: Final = 20
@@ -47,7 +48,7 @@ class _Request:
 
     family: Family
     seeds: range
-    directory: Path | None
+    directory: Place | None
     traces: Traces
     spark: SparkChoice
     force: bool
@@ -64,8 +65,8 @@ def campaign(
     runs: Annotated[int, typer.Option("--runs", metavar="N", help="Number of runs.")] = 1_000,
     first: Annotated[int, typer.Option("--first", metavar="SEED", help="Seed of the first run.")] = 1,
     out_directory: Annotated[
-        Path | None,
-        path_option("--out", "DIR", "Directory for scenarios and traces; without it none are kept."),
+        Place | None,
+        place_option("--out", "DIR", "Directory for scenarios and traces; without it none are kept."),
     ] = None,
     traces: Annotated[
         Traces,
@@ -102,7 +103,7 @@ def campaign(
     except KeyboardInterrupt:
         _print(replace(request, directory=None), tally, json, time.perf_counter() - began)
         if out_directory is not None:
-            report_kept_results(tally.runs, runs, unfinished(out_directory))
+            report_kept_results(tally.runs, runs, unfinished(out_directory, _plan(request)))
         raise
     _print(request, tally, json, time.perf_counter() - began)
     raise typer.Exit(1 if any(tally.objections()) else 0)
@@ -127,26 +128,29 @@ def _judge(request: _Request, tally: Tally) -> None:
         if request.directory is not None:
             write_index(place, [(outcome.record, outcome.scenario_toml) for outcome in outcomes])
             write_outcomes(rows, place)
-            (place / "campaign.json").write_text(as_json(_document(request, tally)), encoding="utf-8")
+            (place / "campaign.json").write_text(as_json(_document(request, tally)), "utf-8")
 
 
 @contextmanager
-def _workplace(request: _Request) -> Iterator[Path]:
+def _workplace(request: _Request) -> Iterator[Place]:
     """The directory for results until all are complete."""
     if request.directory is None:
         # A worker that outlives an interrupt may still write there: that must not hide the interrupt.
         with TemporaryDirectory(prefix="antiphon-campaign-", ignore_cleanup_errors=True) as scratch:
             yield Path(scratch)
         return
-    plan = {
+    with continued(request.directory, _plan(request), force=request.force) as place:
+        yield place
+
+
+def _plan(request: _Request) -> dict[str, Any]:
+    return {
         "command": "campaign",
         "family": request.family.name,
         "first": request.seeds.start,
         "runs": len(request.seeds),
         "traces": request.traces,
     }
-    with continued(request.directory, plan, force=request.force) as place:
-        yield place
 
 
 def _family(name: str | None) -> Family:
@@ -169,7 +173,7 @@ def _check_free(request: _Request) -> None:
     directory = request.directory
     if directory is None:
         return
-    occupied = directory.is_dir() and any(directory.iterdir())
+    occupied = is_occupied(directory)
     with waiting("comparing with existing runs"):
         runs = [run_id(request.family.draw(seed)) for seed in request.seeds] if occupied and not request.force else []
     check_free(directory, runs, force=request.force)

@@ -1,25 +1,27 @@
 """`antiphon check DIR`: judge every promised property over every run of a directory, with Spark or without."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from antiphon.cli.shared.output import Json, out, print_json, progress
-from antiphon.cli.shared.paths import path_argument
+from antiphon.cli.shared.paths import place_argument
 from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, Quick, ShipPackages, spark_choice, started_unless
 from antiphon.cli.shared.traces import collected
 from antiphon.cli.shared.verdicts import Every, as_document, exit_code, print_verdicts
 from antiphon.properties.promises import known
 from antiphon.properties.verdicts.summary import VerdictSummary
+from antiphon.trace.places import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from antiphon.pipeline.dataset import Dataset
+
 
 def check(
-    directory: Annotated[Path, path_argument("DIR", "A run directory, or a directory of many runs.")],
+    directory: Annotated[Place, place_argument("DIR", "A run directory, or a directory of many runs.")],
     require: Annotated[
         list[str] | None,
         typer.Option(
@@ -50,14 +52,14 @@ def check(
     """
     choice = spark_choice(master, conf, driver_memory, ship_packages)
     required = known(name.strip() for text in require or () for name in text.split(","))
-    from antiphon.pipeline.dataset import sound_event_files  # noqa: PLC0415 - PyArrow takes long to import
+    from antiphon.pipeline.dataset import Dataset  # noqa: PLC0415 - PyArrow takes long to import
 
-    files, unusable = sound_event_files(collected(directory))  # report a wrong directory before Spark starts
-    if unusable and not (keep_going and files):
-        raise unusable[0]
+    found = Dataset.of(collected(directory))  # report a wrong directory before Spark starts
+    if not (keep_going and found.files):
+        found.sound()
     spark = started_unless(quick, choice)
     with progress("judging") as advance:
-        summary = _judged(spark, directory, required, rows_per_task, advance, keep_going=keep_going)
+        summary = _judged(spark, found, required, rows_per_task, advance, keep_going=keep_going)
     if json:
         print_json(as_document(summary, required))
     else:
@@ -69,7 +71,7 @@ def check(
 
 def _judged(
     spark: "SparkSession | None",
-    directory: Path,
+    found: "Dataset",
     required: frozenset[str],
     rows_per_task: int,
     advance: Callable[[int, int], None],
@@ -79,11 +81,9 @@ def _judged(
     if spark is None:
         from antiphon.pipeline.jobs.in_process import verify_in_process  # noqa: PLC0415 - only one of the two is needed
 
-        return VerdictSummary.of(
-            verify_in_process(directory, required=required, keep_going=keep_going, progress=advance)
-        )
+        return VerdictSummary.of(verify_in_process(found, required=required, keep_going=keep_going, progress=advance))
     from antiphon.pipeline.jobs.verify import verify_in_total  # noqa: PLC0415
 
     return verify_in_total(
-        spark, directory, required=required, keep_going=keep_going, progress=advance, rows_per_task=rows_per_task
+        spark, found, required=required, keep_going=keep_going, progress=advance, rows_per_task=rows_per_task
     )

@@ -14,7 +14,7 @@ from rich.table import Table
 from antiphon import __version__
 from antiphon.cli.commands.simulate import parse_seeds, simulate_one
 from antiphon.cli.shared.output import Json, as_json, out, print_json, progress, waiting
-from antiphon.cli.shared.paths import path_argument, path_option
+from antiphon.cli.shared.paths import path_argument, place_option
 from antiphon.cli.shared.pool import map_parallel
 from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, ShipPackages, SparkChoice, spark_choice, started
 from antiphon.cli.shared.verdicts import EXIT
@@ -26,6 +26,7 @@ from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import read_scenario, run_id, scenario_toml, with_seed
 from antiphon.scenario.variants import changes, variant, variants
 from antiphon.trace.directory import appearing, check_free, write_index
+from antiphon.trace.places import Place
 
 if TYPE_CHECKING:
     from antiphon.pipeline.figures.measures import RunStatistics
@@ -66,7 +67,7 @@ class _Request:
 
 def compare(
     scenario: Annotated[Path, path_argument("SCENARIO", "A scenario file (TOML).")],
-    out_directory: Annotated[Path, path_option("--out", "DIR", "Directory for traces and page.")],
+    out_directory: Annotated[Place, place_option("--out", "DIR", "Directory for traces and page.")],
     protocols: Annotated[
         str | None,
         typer.Option(
@@ -98,7 +99,7 @@ def compare(
         cut_off = _simulate(request, aside)
         comparison = _compared(request, cut_off, aside, choice)
         document = _document(comparison)
-        (aside / "compare.json").write_text(as_json(document), encoding="utf-8")
+        (aside / "compare.json").write_text(as_json(document), "utf-8")
         if not no_page:
             _write_page(comparison, aside)
     if json:
@@ -129,7 +130,7 @@ def _request(scenario: Scenario, protocols: str | None, seeds: str | None) -> _R
     return _Request(scenario, numbers, tuple(entries), tuple(skipped))
 
 
-def _simulate(request: _Request, directory: Path) -> frozenset[str]:
+def _simulate(request: _Request, directory: Place) -> frozenset[str]:
     """Run everything and write the traces; returns the runs that never became quiet."""
     scenarios = [scenario for entry in request.entries for scenario in entry.scenarios]
     names = [entry.name for entry in request.entries for _ in entry.scenarios]
@@ -157,23 +158,24 @@ def _naming_the_run(name: str, scenario: Scenario) -> Iterator[None]:
         raise
 
 
-def _compared(request: _Request, cut_off: frozenset[str], directory: Path, choice: SparkChoice) -> "Comparison":
+def _compared(request: _Request, cut_off: frozenset[str], directory: Place, choice: SparkChoice) -> "Comparison":
     """Judge and measure all runs, in one Spark session.
 
     They are judged twice, because a protocol often promises less than the property says: for each group by itself, or
     only without crashes.
     """
+    from antiphon.pipeline.dataset import Dataset  # noqa: PLC0415
     from antiphon.pipeline.figures.statistics import statistics_of_parts  # noqa: PLC0415
     from antiphon.pipeline.jobs.verify import verify  # noqa: PLC0415
     from antiphon.report.comparison import Comparison, Contender, judgements  # noqa: PLC0415
 
-    spark = started(choice)
+    spark, found = started(choice), Dataset.of(directory)
     with progress("judging what is promised") as advance:
-        promised = verify(spark, directory, progress=advance)
+        promised = verify(spark, found, progress=advance)
     with progress("judging everything") as advance:
-        required = verify(spark, directory, progress=advance, required=frozenset(JUDGED))
+        required = verify(spark, found, progress=advance, required=frozenset(JUDGED))
     with waiting("measuring"):
-        figures = statistics_of_parts(spark, directory, {entry.name: entry.runs for entry in request.entries})
+        figures = statistics_of_parts(spark, found, {entry.name: entry.runs for entry in request.entries})
     return Comparison(
         scenario=request.scenario.name,
         scenario_toml=scenario_toml(request.scenario),
@@ -211,10 +213,10 @@ def _left_out(figures: "RunStatistics") -> list[str]:
     return [note] if count else []
 
 
-def _write_page(comparison: "Comparison", directory: Path) -> None:
+def _write_page(comparison: "Comparison", directory: Place) -> None:
     from antiphon.report.compare_page import render_comparison  # noqa: PLC0415
 
-    (directory / "compare.html").write_text(render_comparison(comparison), encoding="utf-8")
+    (directory / "compare.html").write_text(render_comparison(comparison), "utf-8")
 
 
 # ------------------------------------------------------------------------------ output
@@ -249,7 +251,7 @@ def _property(judgement: "Judgement") -> dict[str, Any]:
     return document | {"promise": judgement.promise and asdict(judgement.promise), "worded": asdict(judgement.worded)}
 
 
-def _print(comparison: "Comparison", directory: Path, *, with_page: bool) -> None:
+def _print(comparison: "Comparison", directory: Place, *, with_page: bool) -> None:
     out.print(_figures(comparison))
     out.print(_matrix(comparison))
     _say("promised: ✓ kept, ✗ broken, ○ no opportunity; not promised: + kept, - broken, · no opportunity;")

@@ -49,6 +49,7 @@ def demo(
 
     Takes about half a minute. Exit code 0: everything judged holds; 1: violated; 3: cannot tell.
     """
+    from antiphon.pipeline.dataset import Dataset  # noqa: PLC0415
     from antiphon.pipeline.figures.statistics import statistics  # noqa: PLC0415
     from antiphon.pipeline.jobs.verify import verify  # noqa: PLC0415
     from antiphon.report.collect import collect  # noqa: PLC0415
@@ -69,12 +70,13 @@ def demo(
         _narrate(played)
     spark = started(choice)
     with progress("judging") as advance:
-        verdicts = verify(spark, directory, progress=advance)
+        found = Dataset.of(directory)
+        verdicts = verify(spark, found, progress=advance)
     with waiting("measuring"):
-        figures = statistics(spark, directory)
+        figures = statistics(spark, found)
     page = directory / "report.html"
     with waiting("drawing the page"):
-        write_page(page, render(collect(spark, directory, verdicts=verdicts, statistics=figures)))
+        write_page(page, render(collect(spark, found, verdicts=verdicts, statistics=figures)))
     summary = VerdictSummary.of(verdicts)
     if json:
         print_json({"check": as_document(summary), "statistics": asdict(figures), "page": str(page)})

@@ -1,24 +1,24 @@
 """`antiphon report DIR`: write one self-contained HTML page about a run directory."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
 from antiphon.cli.shared.output import Json, out, print_json, waiting
-from antiphon.cli.shared.paths import path_argument, path_option
+from antiphon.cli.shared.paths import place_argument, place_option
 from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, ShipPackages, spark_choice, started
 from antiphon.cli.shared.traces import collected
 from antiphon.errors import ConfigurationError, TraceError
 from antiphon.scenario.units import Duration
+from antiphon.trace.places import Place, written
 
 
 def report(
-    directory: Annotated[Path, path_argument("DIR", "A run directory, or a directory of many runs.")],
+    directory: Annotated[Place, place_argument("DIR", "A run directory, or a directory of many runs.")],
     page: Annotated[
-        Path | None,
-        path_option("--out", "FILE", "Path of the page; default: DIR/report.html."),
+        Place | None,
+        place_option("--out", "FILE", "Path of the page; default: DIR/report.html."),
     ] = None,
     run: Annotated[
         str | None, typer.Option("--run", metavar="ID", help="The run that the space-time diagram shows.")
@@ -34,16 +34,16 @@ def report(
     ship_packages: ShipPackages = False,
 ) -> None:
     """Write a page with verdicts, latency, messages over time, and a space-time diagram of a chosen window."""
-    from antiphon.pipeline.dataset import find_event_files  # noqa: PLC0415 - Spark takes a second to import
+    from antiphon.pipeline.dataset import Dataset  # noqa: PLC0415 - Spark takes a second to import
     from antiphon.report.collect import collect  # noqa: PLC0415
     from antiphon.report.page import render  # noqa: PLC0415
 
     choice = spark_choice(master, conf, driver_memory, ship_packages)
     window = _window(begin, end)
-    find_event_files(collected(directory))
+    found = Dataset.of(collected(directory)).sound()
     spark = started(choice)
     with waiting("collecting"):
-        text = render(collect(spark, directory, run=run, window=window))
+        text = render(collect(spark, found, run=run, window=window))
     path = page or directory / "report.html"
     write_page(path, text)
     if json:
@@ -52,16 +52,13 @@ def report(
         out.print(f"page in {escape(str(path))}", highlight=False)
 
 
-def write_page(path: Path, text: str) -> None:
+def write_page(path: Place, text: str) -> None:
     """Write a page completely or not at all."""
-    aside = path.with_name(f".{path.name}.part")
     try:
-        aside.write_text(text, encoding="utf-8")
-        aside.replace(path)
+        with written(path) as file:
+            file.write(text.encode())
     except OSError as error:
         raise TraceError(f"cannot write {path}: {error.strerror}") from error
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def _window(begin: str | None, end: str | None) -> tuple[int, int] | None:

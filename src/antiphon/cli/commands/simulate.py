@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from antiphon import __version__
 from antiphon.cli.shared.output import Json, out, print_json, progress
-from antiphon.cli.shared.paths import path_argument, path_option
+from antiphon.cli.shared.paths import path_argument, place_option
 from antiphon.cli.shared.pool import map_parallel
 from antiphon.cli.shared.verdicts import Every, as_document, exit_code, print_verdicts
 from antiphon.cli.shared.views import ViewChange, sentences, view_changes
@@ -35,6 +35,7 @@ from antiphon.trace.directory import (
     write_index,
     write_run,
 )
+from antiphon.trace.places import Place
 from antiphon.trace.table import events_table
 
 SEEDS_MAX: Final = 1_000_000
@@ -69,8 +70,8 @@ class Outcome:
 def simulate(
     scenario: Annotated[Path | None, path_argument("SCENARIO", "A scenario file (TOML).")] = None,
     out_directory: Annotated[
-        Path | None,
-        path_option("--out", "DIR", "Directory for the trace; without it nothing is kept."),
+        Place | None,
+        place_option("--out", "DIR", "Directory for the trace; without it nothing is kept."),
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Judge the run at once, in this process.")] = False,
     seeds: Annotated[
@@ -78,8 +79,8 @@ def simulate(
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Use this seed instead of the scenario's.")] = None,
     source: Annotated[
-        Path | None,
-        path_option("--from", "DIR", "Replay a run kept in this directory; see --run."),
+        Place | None,
+        place_option("--from", "DIR", "Replay a run kept in this directory; see --run."),
     ] = None,
     run: Annotated[str | None, typer.Option("--run", metavar="ID", help="The run of --from to replay.")] = None,
     carry: Annotated[
@@ -107,13 +108,13 @@ def simulate(
         raise typer.Exit(exit_code(VerdictSummary.of(verdict for outcome in outcomes for verdict in outcome.verdicts)))
 
 
-def simulate_one(scenario: Scenario, carry: Carry, check: bool, directory: Path | None) -> Outcome:
+def simulate_one(scenario: Scenario, carry: Carry, check: bool, directory: Place | None) -> Outcome:
     """Simulate one scenario, judge it if requested, and write its events to `directory`."""
     started = time.perf_counter()
     return outcome_of(run_simulation(scenario, carry), started, check, directory, clock="virtual")
 
 
-def outcome_of(run: Run, started: float, check: bool, directory: Path | None, *, clock: str) -> Outcome:
+def outcome_of(run: Run, started: float, check: bool, directory: Place | None, *, clock: str) -> Outcome:
     """Return the result of a run; its events are written to `directory`."""
     scenario = run.scenario
     traced = scenario.trace == "full" and (check or directory is not None)
@@ -135,7 +136,7 @@ def outcome_of(run: Run, started: float, check: bool, directory: Path | None, *,
     return Outcome(summary, record, scenario_toml(scenario), verdicts)
 
 
-def _outcomes(scenarios: Sequence[Scenario], carry: Carry, check: bool, directory: Path | None) -> list[Outcome]:
+def _outcomes(scenarios: Sequence[Scenario], carry: Carry, check: bool, directory: Place | None) -> list[Outcome]:
     """One outcome for each scenario, in the order of the seeds."""
     outcomes: list[Outcome] = []
     work = partial(simulate_one, carry=carry, check=check, directory=directory)
@@ -146,7 +147,7 @@ def _outcomes(scenarios: Sequence[Scenario], carry: Carry, check: bool, director
     return outcomes
 
 
-def _scenario(path: Path | None, source: Path | None, run: str | None) -> Scenario:
+def _scenario(path: Path | None, source: Place | None, run: str | None) -> Scenario:
     if (path is None) == (source is None):
         raise ConfigurationError("give either a SCENARIO file or --from DIR, with --run ID if DIR holds several runs")
     if path is not None:
@@ -194,7 +195,7 @@ def _print_run(outcome: Outcome) -> None:
 
 
 def print_outcomes(
-    outcomes: Sequence[Outcome], directory: Path | None, check: bool, json: bool, *, traced: bool, every: bool
+    outcomes: Sequence[Outcome], directory: Place | None, check: bool, json: bool, *, traced: bool, every: bool
 ) -> None:
     """Print the results of the runs, as sentences or as one document."""
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]

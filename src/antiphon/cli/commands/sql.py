@@ -6,7 +6,6 @@ import json as json_format
 import math
 import sys
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -17,10 +16,11 @@ from rich.table import Table
 
 from antiphon.cli.shared.described import described
 from antiphon.cli.shared.output import Json, out, print_json, print_text, waiting
-from antiphon.cli.shared.paths import path_argument, path_option
+from antiphon.cli.shared.paths import path_option, place_argument, place_option
 from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, ShipPackages, SparkChoice, spark_choice, started
 from antiphon.cli.shared.traces import collected
 from antiphon.errors import ConfigurationError
+from antiphon.trace.places import Place, is_local, written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +33,7 @@ SHOWN_MAX: Final = 100
 
 def sql(
     directory: Annotated[
-        Path, path_argument("DIR", "A run directory, a directory of many runs, or one that `antiphon tables` wrote.")
+        Place, place_argument("DIR", "A run directory, a directory of many runs, or one that `antiphon tables` wrote.")
     ],
     question: Annotated[
         str | None, typer.Argument(metavar="QUERY", help="A query in Spark SQL; `-` reads it from standard input.")
@@ -42,7 +42,7 @@ def sql(
     list_: Annotated[bool, typer.Option("--list", help="List the tables with their columns and exit.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
     new: Annotated[
-        Path | None, path_option("--out", "FILE", "Write the answer to a new file instead: FILE.parquet or FILE.csv.")
+        Place | None, place_option("--out", "FILE", "Write the answer to a new file instead: FILE.parquet or FILE.csv.")
     ] = None,
     limit: Annotated[
         int | None,
@@ -99,16 +99,16 @@ def _question(question: str | None, file: Path | None) -> str:
         raise ConfigurationError(f"cannot read the query in {file}: {error.strerror}") from error
 
 
-def _check_writable(new: Path) -> None:
+def _check_writable(new: Place) -> None:
     if new.suffix not in (".parquet", ".csv"):
         raise ConfigurationError(f"--out {new} ends neither in .parquet nor in .csv")
     if new.exists():
         raise ConfigurationError(f"{new} already exists; name a new file")
-    if not new.parent.is_dir():
+    if is_local(new) and not new.parent.is_dir():
         raise ConfigurationError(f"{new.parent} is not a directory; name a new file in an existing one")
 
 
-def _answer(choice: SparkChoice, directory: Path, tables: "Catalog", question: str, most: int | None) -> "pa.Table":
+def _answer(choice: SparkChoice, directory: Place, tables: "Catalog", question: str, most: int | None) -> "pa.Table":
     """The rows of the answer; one more than `most` if there are more."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415
@@ -192,21 +192,16 @@ def _field(value: Any) -> Any:
     return value
 
 
-def _write(table: "pa.Table", new: Path) -> None:
-    """Write the file under another name first, so that it appears complete or not at all."""
+def _write(table: "pa.Table", new: Place) -> None:
+    """Write the file; it appears complete or not at all."""
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     _check_names(table)
-    aside = new.with_name(f".{new.name}")
-    try:
+    with written(new) as file:
         if new.suffix == ".csv":
-            aside.write_text(_comma_separated(table), encoding="utf-8")
+            file.write(_comma_separated(table).encode())
         else:
-            pq.write_table(table, aside, compression="zstd")
-        aside.replace(new)
-    finally:
-        with suppress(FileNotFoundError):
-            aside.unlink()
+            pq.write_table(table, file, compression="zstd")
     out.print(f"{table.num_rows:,} rows in {escape(str(new))}", highlight=False, soft_wrap=True)
 
 

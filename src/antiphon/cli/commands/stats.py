@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from rich.markup import escape
 from rich.table import Table
 
 from antiphon.cli.shared.output import Json, out, print_json, waiting
-from antiphon.cli.shared.paths import path_argument
+from antiphon.cli.shared.paths import place_argument
 from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, Quick, ShipPackages, spark_choice, started_unless
 from antiphon.cli.shared.traces import collected
+from antiphon.trace.places import Place
 
 if TYPE_CHECKING:
     from antiphon.pipeline.figures.measures import (
@@ -55,8 +55,8 @@ _INTERVALS: Final = {
 
 def stats(
     directories: Annotated[
-        list[Path],
-        path_argument("DIR...", "A run directory, or a directory of many runs; several are compared."),
+        list[Place],
+        place_argument("DIR...", "A run directory, or a directory of many runs; several are compared."),
     ],
     quick: Quick = False,
     json: Json = False,
@@ -66,15 +66,14 @@ def stats(
     ship_packages: ShipPackages = False,
 ) -> None:
     """Measure runs: latency, throughput, buffers, and what ordering and flow control cost in bytes, frames and time."""
-    from antiphon.pipeline.dataset import find_event_files  # noqa: PLC0415 - Spark takes a second to import
+    from antiphon.pipeline.dataset import Dataset  # noqa: PLC0415 - Spark takes a second to import
     from antiphon.pipeline.figures.statistics import statistics  # noqa: PLC0415
 
     choice = spark_choice(master, conf, driver_memory, ship_packages)
-    for directory in directories:
-        find_event_files(collected(directory))
+    found = [Dataset.of(collected(directory)).sound() for directory in directories]
     spark = started_unless(quick, choice)
     with waiting("measuring"):
-        measured = [(str(directory), statistics(spark, directory)) for directory in directories]
+        measured = [(str(each.directory), statistics(spark, each)) for each in found]
     if json:
         documents = [{"directory": name, **asdict(figures)} for name, figures in measured]
         print_json(asdict(measured[0][1]) if len(measured) == 1 else {"directories": documents})

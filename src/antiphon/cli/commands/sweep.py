@@ -16,7 +16,7 @@ from rich.table import Table
 
 from antiphon import __version__
 from antiphon.cli.shared.output import Json, as_json, out, print_json, progress, waiting
-from antiphon.cli.shared.paths import path_argument, path_option
+from antiphon.cli.shared.paths import path_argument, place_option
 from antiphon.cli.shared.sessions import (
     Conf,
     DriverMemory,
@@ -30,8 +30,9 @@ from antiphon.cli.shared.sessions import (
 from antiphon.errors import ConfigurationError
 from antiphon.scenario.read import run_id, with_seed
 from antiphon.sweep.plan import Sweep, describe_values, read_sweep
-from antiphon.trace.directory import RunRecord, check_free, write_index
-from antiphon.trace.unfinished import PARTS, continued, unfinished
+from antiphon.trace.directory import PARTS, RunRecord, check_free, is_occupied, write_index
+from antiphon.trace.places import Place, written
+from antiphon.trace.unfinished import continued, unfinished
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,7 +59,7 @@ class _Request:
     """The parsed command line."""
 
     sweep: Sweep
-    directory: Path
+    directory: Place
     traces: bool
     limit: float
     spark: SparkChoice
@@ -73,7 +74,7 @@ class _Request:
 
 def sweep(
     file: Annotated[Path, path_argument("SWEEP", "A scenario file (TOML) with a table [sweep].")],
-    out_directory: Annotated[Path, path_option("--out", "DIR", "Directory for figures and scenarios.")],
+    out_directory: Annotated[Place, place_option("--out", "DIR", "Directory for figures and scenarios.")],
     seeds: Annotated[
         int | None,
         typer.Option("--seeds", metavar="N", help="Number of seeds; default: the value in [sweep], or one."),
@@ -120,7 +121,7 @@ def sweep(
 def _check_free(request: _Request) -> None:
     """Refuse early. The ids of the runs are computed only if they must be compared."""
     directory = request.directory
-    occupied = directory.is_dir() and any(directory.iterdir())
+    occupied = is_occupied(directory)
     with waiting("comparing with existing runs"):
         runs = [run_id(with_seed(*item)) for item in request.items] if occupied and not request.force else []
     check_free(directory, runs, force=request.force)
@@ -149,8 +150,9 @@ def _swept(request: _Request) -> "tuple[list[CombinationSummary], dict[str, Any]
             kept = [record.run for record, _ in index if request.traces and record.finished]
             document = _document(request.sweep, summary, kept)
             write_index(place, index)
-            pq.write_table(table, place / "figures.parquet", compression="zstd")
-            (place / "sweep.json").write_text(as_json(document), encoding="utf-8")
+            with written(place / "figures.parquet") as file:
+                pq.write_table(table, file, compression="zstd")
+            (place / "sweep.json").write_text(as_json(document), "utf-8")
     return summary, document
 
 
@@ -172,13 +174,15 @@ def _plan(request: _Request) -> dict[str, Any]:
 
 
 @contextmanager
-def _kept_when_interrupted(request: _Request, parts: Path, schema: "pa.Schema") -> Iterator[None]:
+def _kept_when_interrupted(request: _Request, parts: Place, schema: "pa.Schema") -> Iterator[None]:
     from antiphon.pipeline.jobs.spread import results  # noqa: PLC0415
 
     try:
         yield
     except KeyboardInterrupt:
-        report_kept_results(len(results(parts, schema)), len(request.items), unfinished(request.directory))
+        report_kept_results(
+            len(results(parts, schema)), len(request.items), unfinished(request.directory, _plan(request))
+        )
         raise
 
 

@@ -1,7 +1,6 @@
 """`antiphon tables DIR --out NEW`: export the trace as typed Parquet tables, for notebooks."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,19 +9,20 @@ from rich.table import Table
 
 from antiphon.cli.shared.described import described
 from antiphon.cli.shared.output import Json, as_json, out, print_json, progress
-from antiphon.cli.shared.paths import path_argument, path_option
+from antiphon.cli.shared.paths import place_argument, place_option
 from antiphon.cli.shared.sessions import Conf, DriverMemory, Master, ShipPackages, spark_choice, started
 from antiphon.cli.shared.traces import collected
 from antiphon.errors import TraceError
-from antiphon.trace.directory import appearing
+from antiphon.trace.directory import appearing, is_occupied, require_complete
+from antiphon.trace.places import Place
 
 if TYPE_CHECKING:
     from antiphon.pipeline.tables.export import Written
 
 
 def tables(
-    directory: Annotated[Path, path_argument("DIR", "A run directory, or a directory of many runs.")],
-    new: Annotated[Path, path_option("--out", "NEW", "A new directory for the tables.")],
+    directory: Annotated[Place, place_argument("DIR", "A run directory, or a directory of many runs.")],
+    new: Annotated[Place, place_option("--out", "NEW", "A new directory for the tables.")],
     force: Annotated[bool, typer.Option("--force", help="Replace existing tables.")] = False,
     json: Json = False,
     master: Master = None,
@@ -45,12 +45,12 @@ def tables(
     spark = started(choice)
     with appearing(new) as aside:
         with progress("writing tables") as advance:
-            written = write_tables(spark, directory, aside, advance)
+            written = write_tables(spark, source, aside, advance)
         contents = {
             "events": folder,
             "tables": [described(each.table) | {"rows": each.rows} for each in written],
         }
-        (aside / CONTENTS).write_text(as_json(contents), encoding="utf-8")
+        (aside / CONTENTS).write_text(as_json(contents), "utf-8")
     if json:
         print_json(contents | {"directory": str(new)})
     else:
@@ -59,12 +59,14 @@ def tables(
         out.print(f"tables in {escape(str(new))}{traces}", highlight=False)
 
 
-def _check_free(new: Path, contents: str, *, force: bool) -> None:
+def _check_free(new: Place, contents: str, *, force: bool) -> None:
     """Refuse to overwrite anything else; a directory that does not hold tables is never replaced."""
     if new.is_file():
         raise TraceError(f"{new} is a file; name a new directory for the tables")
-    if not new.exists() or not any(new.iterdir()):
+    if not is_occupied(new):
         return
+    if not force:
+        require_complete(new)
     if not (new / contents).is_file():
         raise TraceError(f"{new} holds something other than tables; name a new directory for the tables")
     if not force:

@@ -1,4 +1,4 @@
-"""Paths that the user names: arguments and options of commands."""
+"""Paths that the user names: arguments and options of commands; some of them may be in a store."""
 
 import re
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 import typer
 
 from antiphon.errors import ConfigurationError
+from antiphon.trace.places import Place, place_of
 
 
 def path_argument(metavar: str, sentence: str) -> Any:
@@ -17,6 +18,20 @@ def path_argument(metavar: str, sentence: str) -> Any:
 def path_option(name: str, metavar: str, sentence: str) -> Any:
     """An option that is a path; `sentence` is its help."""
     return typer.Option(name, parser=_local, metavar=metavar, help=sentence)
+
+
+def place_argument(metavar: str, sentence: str) -> Any:
+    """An argument that is a path or a URI; `sentence` is its help."""
+    return typer.Argument(parser=_place, metavar=metavar, help=sentence)
+
+
+def place_option(name: str, metavar: str, sentence: str) -> Any:
+    """An option that is a path or a URI; `sentence` is its help."""
+    return typer.Option(name, parser=_place, metavar=metavar, help=sentence)
+
+
+def _place(text: "str | Place") -> Place:
+    return place_of(text) if isinstance(text, str) else text
 
 
 def _local(text: str | Path) -> Path:

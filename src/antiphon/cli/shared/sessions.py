@@ -4,13 +4,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from antiphon.cli.shared.output import waiting
 from antiphon.errors import ConfigurationError
+from antiphon.pipeline.spark.configuration import configured
+from antiphon.trace import stores
+from antiphon.trace.places import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,12 +76,13 @@ class SparkChoice:
 def spark_choice(
     master: str | None, conf: Sequence[str] | None, driver_memory: str | None, ship_packages: bool = False
 ) -> SparkChoice:
-    """The options of a command; ConfigurationError names one that cannot be used."""
+    """The options of a command; ConfigurationError names one that cannot be used. Those of s3a apply from here on."""
     settings = dict(_setting(text) for text in conf or ())
     if driver_memory is not None:
         if not _SIZE.fullmatch(driver_memory):
             raise ConfigurationError(f"--driver-memory {driver_memory} is not a size; write for example 512m or 8g")
         settings[_DRIVER_MEMORY] = driver_memory
+    stores.configure(configured() | settings)
     return SparkChoice(master, settings, ship_packages)
 
 
@@ -110,7 +113,7 @@ def started_unless(quick: bool, choice: SparkChoice) -> "SparkSession | None":
     return None
 
 
-def report_kept_results(done: int, total: int, place: Path) -> None:
+def report_kept_results(done: int, total: int, place: Place) -> None:
     """After an interrupt, say on standard error what was kept."""
     if done:
         sentence = f"{done:,} of {total:,} runs are kept in {place}; run the same command again to do the rest"

@@ -5,10 +5,16 @@ from pathlib import Path
 from rich.markup import escape
 
 from antiphon.cli.shared.output import err
+from antiphon.trace.places import Place
 
 
-def collected(directory: Path) -> Path:
-    """The same directory, once the journals or lines in it are event files; says on standard error what they lack."""
+def collected(directory: Place) -> Place:
+    """The same directory, once the journals or lines in it are event files; says on standard error what they lack.
+
+    Members write to their own machine, so a store never holds journals or lines.
+    """
+    if not isinstance(directory, Path):
+        return directory
     from antiphon.trace.collect import collect  # noqa: PLC0415 - needs Arrow
     from antiphon.trace.line_runs import collect_lines  # noqa: PLC0415
 

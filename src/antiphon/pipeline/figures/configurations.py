@@ -4,8 +4,8 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from math import sqrt
-from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, Final
 
@@ -14,7 +14,8 @@ import pyarrow as pa
 from antiphon.errors import TraceError
 from antiphon.pipeline.figures.measures import Configuration, Interval
 from antiphon.pipeline.tables.schemas import FIGURES
-from antiphon.trace.directory import RunRecord, read_index
+from antiphon.trace.directory import RunRecord, each_run, has_index
+from antiphon.trace.places import Place
 
 _QUANTILES: Final = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281)
 """Student's t for a two-sided 95 %, by degrees of freedom from 1."""
@@ -24,24 +25,23 @@ _SEED: Final = re.compile(r"^seed = \d+\n", re.MULTILINE)
 """The line in which the scenarios of one configuration differ, as we write it."""
 
 
-def configurations(directory: Path, runs: pa.Table) -> tuple[Configuration, ...]:
+def configurations(directory: Place, runs: pa.Table) -> tuple[Configuration, ...]:
     """The configurations of the runs in a directory, in the order of their first runs; none without an index.
 
     `runs`: their figures, one row each. If there are too many configurations, only those with several runs count.
     """
-    if not any((directory / name).is_file() for name in ("runs.parquet", "run.json")):
+    if not has_index(directory):
         return ()
     place = {run: number for number, run in enumerate(runs["run"].to_pylist())}
-    parts: dict[str, list[str]] = defaultdict(list)
-    first: dict[str, tuple[RunRecord, str]] = {}
-    for record, text in read_index(directory):
+    parts: dict[bytes, list[str]] = defaultdict(list)
+    for record, text in each_run(directory):
         if record.run in place:
-            scenario = _SEED.sub("", text, count=1)
-            parts[scenario].append(record.run)
-            first.setdefault(scenario, (record, text))
+            parts[_digest(_SEED.sub("", text, count=1))].append(record.run)
     if len(parts) > CONFIGURATIONS_MAX:
         several = [scenario for scenario, own in parts.items() if len(own) > 1]
         parts = {scenario: parts[scenario] for scenario in several[:CONFIGURATIONS_MAX]}
+    known = {ids[0]: scenario for scenario, ids in parts.items()}
+    first = {known[record.run]: (record, text) for record, text in each_run(directory) if record.run in known}
     settings = _differing([_flat(_without_seed(*first[scenario])) for scenario in parts])
     return tuple(
         Configuration(
@@ -49,6 +49,11 @@ def configurations(directory: Path, runs: pa.Table) -> tuple[Configuration, ...]
         )
         for (scenario, ids), own in zip(parts.items(), settings, strict=True)
     )
+
+
+def _digest(scenario: str) -> bytes:
+    """Stands for a scenario: a hundred thousand different ones need not be in memory together."""
+    return blake2b(scenario.encode(), digest_size=16).digest()
 
 
 def interval(values: Sequence[float]) -> Interval:

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 
-from antiphon.pipeline.dataset import events
+from antiphon.pipeline.dataset import Dataset, Source, events
 from antiphon.pipeline.figures.summing import Row, parted
 from antiphon.pipeline.spark.session import as_trace_error
 from antiphon.pipeline.tables.silver import count_kinds, deliveries, detail, fetched
@@ -35,13 +34,14 @@ class MessagesOverTime:
 
 
 def latency_histogram(
-    spark: SparkSession, directory: Path, *, run: str | None = None, bins: int = 40
+    spark: SparkSession, source: Source, *, run: str | None = None, bins: int = 40
 ) -> list[LatencyHistogram]:
     """For each group, its deliveries by latency, in at most `bins` bins from the smallest to the largest."""
-    rows = deliveries(_of_run(events(spark, directory), run)).select("group", "latency_ns").dropna()
+    source = Dataset.of(source)
+    rows = deliveries(_of_run(events(spark, source), run)).select("group", "latency_ns").dropna()
     bounds = rows.groupBy("group").agg(F.min("latency_ns").alias("low"), F.max("latency_ns").alias("high"))
     binned = _binned(rows.join(F.broadcast(bounds), on="group", how="inner"), "latency_ns", bins)
-    with as_trace_error(directory):
+    with as_trace_error(source.directory):
         counted = fetched(binned.groupBy("group", "low", "high", "bin").agg(F.count("*").alias("count")))
     return [
         LatencyHistogram(group, _edges(own[0], bins), _filled(own, "count", bins))
@@ -50,15 +50,16 @@ def latency_histogram(
 
 
 def messages_over_time(
-    spark: SparkSession, directory: Path, *, run: str | None = None, bins: int = 60
+    spark: SparkSession, source: Source, *, run: str | None = None, bins: int = 60
 ) -> MessagesOverTime:
     """Sends, deliveries and null frames in at most `bins` bins of time, from the first event to the last."""
-    source = _of_run(events(spark, directory), run)
-    bounds = source.agg(F.min("time").alias("low"), F.max("time").alias("high"))
+    source = Dataset.of(source)
+    own = _of_run(events(spark, source), run)
+    bounds = own.agg(F.min("time").alias("low"), F.max("time").alias("high"))
     is_null_frame = (F.col("kind") == "transmit") & (detail("type") == "null")
-    rows = source.select("time", "kind", is_null_frame.alias("is_null_frame"))
+    rows = own.select("time", "kind", is_null_frame.alias("is_null_frame"))
     binned = _binned(rows.crossJoin(F.broadcast(bounds)), "time", bins)
-    with as_trace_error(directory):
+    with as_trace_error(source.directory):
         counted = fetched(
             binned.groupBy("low", "high", "bin").agg(
                 count_kinds("send").alias("sends"),

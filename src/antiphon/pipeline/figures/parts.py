@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -10,10 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from antiphon.errors import TraceError
-from antiphon.pipeline.dataset import count_events, one_run, open_coded, read_coded, read_events
+from antiphon.pipeline.dataset import Unit, open_coded, read_coded, read_events
 from antiphon.pipeline.figures.arrays import IntArray, dense
 from antiphon.pipeline.figures.one_run import Measured, measured
 from antiphon.pipeline.figures.rows import MEASURED, Codes, Rows, read
+from antiphon.trace.places import Place
 
 ROWS_PER_PART: Final = 4_000_000
 """A run with more rows is read in parts of about this size, as far as whole logs of processes allow."""
@@ -23,13 +23,13 @@ _Log = tuple[str, int]
 
 
 def measured_runs(
-    files: Sequence[Path], *, exact_events_max: int, once: bool, rows_per_part: int = ROWS_PER_PART
+    unit: Unit, *, exact_events_max: int, once: bool, rows_per_part: int = ROWS_PER_PART
 ) -> Iterator[Measured]:
-    """Measure each run of these files, which hold no part of any other run."""
-    if count_events(files) > rows_per_part and one_run(files):
-        yield _large(files, exact_events_max=exact_events_max, once=once, rows_per_part=rows_per_part)
+    """Measure each run of a unit."""
+    if unit.rows > rows_per_part and unit.is_one_run:
+        yield _large(unit.files, exact_events_max=exact_events_max, once=once, rows_per_part=rows_per_part)
         return
-    for run, events in _runs(read_events(files, MEASURED)):
+    for run, events in _runs(read_events(unit.files, MEASURED)):
         exact = len(events) <= exact_events_max
         try:
             rows = [read(events, Codes.empty())]
@@ -48,7 +48,7 @@ def _runs(events: pa.Table) -> Iterator[tuple[str, pa.Table]]:
         yield run, events.filter(pc.equal(events["run"], run))
 
 
-def _large(files: Sequence[Path], *, exact_events_max: int, once: bool, rows_per_part: int) -> Measured:
+def _large(files: Sequence[Place], *, exact_events_max: int, once: bool, rows_per_part: int) -> Measured:
     """Measure one run without having all of it in memory."""
     codes, logs = Codes.empty(), _logs(files)
     packs = _packed(logs, rows_per_part)
@@ -57,7 +57,7 @@ def _large(files: Sequence[Path], *, exact_events_max: int, once: bool, rows_per
     return measured(run, partial(_parts, files, packs, codes), exact=exact, once=once)
 
 
-def _logs(files: Iterable[Path]) -> dict[_Log, int]:
+def _logs(files: Iterable[Place]) -> dict[_Log, int]:
     """All process incarnations, with the numbers of their rows."""
     found: dict[_Log, int] = {}
     for table in _row_groups(files, ("process", "incarnation")):
@@ -78,7 +78,7 @@ def _packed(logs: dict[_Log, int], limit: int) -> list[set[_Log]]:
     return packs
 
 
-def _parts(files: Sequence[Path], packs: Sequence[set[_Log]], codes: Codes) -> Iterator[Rows]:
+def _parts(files: Sequence[Place], packs: Sequence[set[_Log]], codes: Codes) -> Iterator[Rows]:
     for pack in packs:
         tables = []
         for path in files:
@@ -91,7 +91,7 @@ def _parts(files: Sequence[Path], packs: Sequence[set[_Log]], codes: Codes) -> I
         yield read(pa.concat_tables(tables).unify_dictionaries(), codes)
 
 
-def _row_groups(files: Iterable[Path], names: Sequence[str]) -> Iterator[pa.Table]:
+def _row_groups(files: Iterable[Place], names: Sequence[str]) -> Iterator[pa.Table]:
     for path in files:
         file = open_coded(path)
         for group in range(file.metadata.num_row_groups):

@@ -7,7 +7,6 @@ measures (`totals.py`), so what it sends back does not grow with their number, u
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -15,13 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from antiphon.errors import TraceError
-from antiphon.pipeline.dataset import count_events, find_event_files, plan_units
+from antiphon.pipeline.dataset import Dataset, Source, Unit
 from antiphon.pipeline.figures.configurations import configurations
 from antiphon.pipeline.figures.measures import Percentiles, RunStatistics, Statistics
 from antiphon.pipeline.figures.one_run import Measured, figures_of
 from antiphon.pipeline.figures.parts import ROWS_PER_PART, measured_runs
 from antiphon.pipeline.figures.totals import Totals
 from antiphon.pipeline.tables.schemas import FIGURES
+from antiphon.trace.places import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,21 +60,21 @@ class _Measurement:
     """Whether the statistics of each run are asked for."""
     rows_per_part: int = ROWS_PER_PART
 
-    def tables(self, shares: Iterator[tuple[int, Sequence[Path]]]) -> Iterator[pa.Table]:
+    def tables(self, shares: Iterator[tuple[int, Unit]]) -> Iterator[pa.Table]:
         """Measure the files of one task."""
         totals: dict[str, Totals] = {}
         rows: list[dict[str, Any]] = []
         place = 0
-        for place, files in shares:
+        for place, unit in shares:
             try:
-                rows += [{"share": place, **self._counted(run, totals)} for run in self._runs(files)]
+                rows += [{"share": place, **self._counted(run, totals)} for run in self._runs(unit)]
             except TraceError as error:
-                rows.append({"share": place, "error": _located(files, str(error))})
+                rows.append({"share": place, "error": _located(unit.files, str(error))})
         rows += [{"share": place, "part": part, "totals": each.packed()} for part, each in totals.items()]
         yield pa.Table.from_pylist(rows, schema=_RESULTS)
 
-    def _runs(self, files: Sequence[Path]) -> Iterator[Measured]:
-        return measured_runs(files, exact_events_max=EXACT_EVENTS_MAX, once=self.once, rows_per_part=self.rows_per_part)
+    def _runs(self, unit: Unit) -> Iterator[Measured]:
+        return measured_runs(unit, exact_events_max=EXACT_EVENTS_MAX, once=self.once, rows_per_part=self.rows_per_part)
 
     def _counted(self, run: Measured, totals: dict[str, Totals]) -> dict[str, Any]:
         name = run.statistics.run
@@ -88,7 +88,7 @@ class _Measurement:
 
 def statistics(
     spark: "SparkSession | None",
-    directory: Path,
+    source: Source,
     *,
     exact_events_max: int = EXACT_EVENTS_MAX,
     once: bool = True,
@@ -99,49 +99,48 @@ def statistics(
 
     Raises TraceError if rows occur more than once, unless `once` is False.
     """
-    measurement, files = _planned(directory, exact_events_max, None)
-    measurement = replace(measurement, once=once, runs=len(files) <= runs_max, rows_per_part=rows_per_part)
-    found = _measured(spark, directory, measurement, files)
+    source = Dataset.of(source).sound()
+    measurement, units = _planned(source, exact_events_max, None)
+    measurement = replace(measurement, once=once, runs=len(units) <= runs_max, rows_per_part=rows_per_part)
+    found = _measured(spark, source.directory, measurement, units)
     [figures] = _statistics(found, [_ALL], measurement).values()
     runs = found.filter(pc.is_valid(found["run"])).select(["run", *FIGURES.names])
-    return replace(figures, configurations=configurations(directory, runs))
+    return replace(figures, configurations=configurations(source.directory, runs))
 
 
 def statistics_of_parts(
     spark: "SparkSession",
-    directory: Path,
+    source: Source,
     parts: Mapping[str, Sequence[str]],
     *,
     exact_events_max: int = EXACT_EVENTS_MAX,
 ) -> dict[str, Statistics]:
     """Compute all figures of each part of a directory; a part is a set of runs, and no run is in two parts."""
     part_of = {run: part for part, runs in parts.items() for run in runs}
-    measurement, files = _planned(directory, exact_events_max, part_of)
-    return _statistics(_measured(spark, directory, measurement, files), [*parts], measurement)
+    source = Dataset.of(source).sound()
+    measurement, units = _planned(source, exact_events_max, part_of)
+    return _statistics(_measured(spark, source.directory, measurement, units), [*parts], measurement)
 
 
 def _planned(
-    directory: Path,
+    found: Dataset,
     exact_events_max: int,
     part_of: Mapping[str, str] | None,
-) -> tuple[_Measurement, list[list[Path]]]:
-    """How to measure a directory, and its files, those of a run together."""
-    files = find_event_files(directory)
-    exact = count_events(files) <= exact_events_max
-    units = plan_units(path.absolute() for path in files)
-    return _Measurement(part_of, exact), units
+) -> tuple[_Measurement, list[Unit]]:
+    """How to measure a dataset, and its files, those of a run together."""
+    return _Measurement(part_of, exact=found.rows <= exact_events_max), found.units()
 
 
 def _measured(
-    spark: "SparkSession | None", directory: Path, measurement: _Measurement, files: Sequence[Sequence[Path]]
+    spark: "SparkSession | None", directory: Place, measurement: _Measurement, units: Sequence[Unit]
 ) -> pa.Table:
     """The rows of all tasks, those of runs in the order of their names."""
     if spark is None:
-        found = pa.concat_tables(measurement.tables(enumerate(files)))
+        found = pa.concat_tables(measurement.tables(enumerate(units)))
     else:
         from antiphon.pipeline.jobs.tasks import in_tasks  # noqa: PLC0415 - without Spark it is not needed
 
-        found = in_tasks(spark, directory, files, measurement.tables, _RESULTS, _silent, "antiphon stats")
+        found = in_tasks(spark, directory, units, measurement.tables, _RESULTS, _silent, "antiphon stats")
     failed = found.filter(pc.is_valid(found["error"]))["error"].to_pylist()
     if failed:
         raise TraceError(f"{failed[0]}{f' (and {len(failed) - 1} more like it)' if len(failed) > 1 else ''}")
@@ -170,6 +169,6 @@ def _silent(_done: int, _total: int) -> None:
     """Nobody sees the progress."""
 
 
-def _located(files: Sequence[Path], sentence: str) -> str:
+def _located(files: Sequence[Place], sentence: str) -> str:
     """The sentence, with the file unless the sentence names it."""
     return sentence if any(str(path) in sentence for path in files) else f"{files[0]}: {sentence}"

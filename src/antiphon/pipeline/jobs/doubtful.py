@@ -1,44 +1,43 @@
 """Files and runs that cannot be judged, each with a verdict that says why, so that none passes unnoticed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 from antiphon.errors import TraceError
-from antiphon.pipeline.dataset import plan_units, sound_event_files, traced_runs
+from antiphon.pipeline.dataset import Dataset, Source, Unit, traced_runs
 from antiphon.properties.verdicts.verdict import Verdict, Violation
+from antiphon.trace.places import Place
 
 UNKNOWN_RUN: Final = "unknown run"
 """Stands for the runs of a damaged file, which are unknown."""
 
 
-def judgeable_units(directory: Path, *, keep_going: bool) -> tuple[list[list[Path]], list[str]]:
+def judgeable_units(source: Source, *, keep_going: bool) -> tuple[list[Unit], list[str]]:
     """The units that can be judged, and why the rest cannot. Without `keep_going`, a damaged file is an error."""
-    files, unusable = sound_event_files(directory)
-    if unusable and not keep_going:
-        raise unusable[0]
-    units, torn = _whole_units(files, damaged=bool(unusable))
+    found = Dataset.of(source)
+    if not keep_going:
+        found.sound()
+    units, torn = _whole_units(found.units(), damaged=bool(found.unusable))
     if not units:
-        raise unusable[0]
-    return units, [*map(str, (*unusable, *torn))]
+        raise found.unusable[0]
+    return units, [*map(str, (*found.unusable, *torn))]
 
 
-def _whole_units(files: Iterable[Path], *, damaged: bool) -> tuple[list[list[Path]], list[TraceError]]:
+def _whole_units(units: list[Unit], *, damaged: bool) -> tuple[list[Unit], list[TraceError]]:
     """The units that no damaged file can belong to: such a file may hold rows of the same runs.
 
     If there are as many files as runs, each file is assumed to hold one run.
     """
-    units = plan_units(path.absolute() for path in files)
     if not damaged:
         return units, []
-    torn = [unit for unit in units if len(unit) > 1 or len(units) == 1]
+    torn = [unit for unit in units if len(unit.files) > 1 or len(units) == 1]
     sentence = "a damaged file beside it may hold more of the same run"
-    return [unit for unit in units if unit not in torn], [TraceError(located(unit, sentence)) for unit in torn]
+    return [unit for unit in units if unit not in torn], [TraceError(located(unit.files, sentence)) for unit in torn]
 
 
-def missing_runs(directory: Path, judged: AbstractSet[str]) -> list[Verdict]:
+def missing_runs(directory: Place, judged: AbstractSet[str]) -> list[Verdict]:
     """A run without its events must not pass unnoticed."""
     sentence = "runs.parquet names this run, and no file in events that can be read holds it"
     return [cannot_tell(run, sentence) for run in sorted(traced_runs(directory) - judged)]
@@ -48,7 +47,7 @@ def cannot_tell(run: str, sentence: str) -> Verdict:
     return Verdict(run, "W", None, "harness error", 0, 1, Violation(sentence))
 
 
-def placed(files: Sequence[Path], verdict: Verdict) -> Verdict:
+def placed(files: Sequence[Place], verdict: Verdict) -> Verdict:
     """Add the file to a verdict on a run that could not be read, because it names no process."""
     if verdict.outcome != "harness error" or verdict.example is None or verdict.example.processes:
         return verdict
@@ -56,7 +55,7 @@ def placed(files: Sequence[Path], verdict: Verdict) -> Verdict:
     return replace(verdict, example=example)
 
 
-def located(files: Sequence[Path], message: str) -> str:
+def located(files: Sequence[Place], message: str) -> str:
     """The first line of a message, with the file unless the message names it."""
     sentence = message.split("\n", maxsplit=1)[0]
     if any(str(path) in sentence for path in files):

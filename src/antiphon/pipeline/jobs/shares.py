@@ -4,17 +4,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import NoReturn
 
 import pyarrow as pa
 
 from antiphon.errors import TraceError
-from antiphon.pipeline.dataset import count_events, one_run, read_events
+from antiphon.pipeline.dataset import Unit, read_events
 from antiphon.pipeline.jobs.split import Task, joined, judge_part, plan
 from antiphon.pipeline.jobs.survey import survey
 from antiphon.properties.registry import LOGS
 from antiphon.properties.verdicts.verdict import Verdict
+from antiphon.trace.places import Place
 
 Judge = Callable[[pa.Table], Iterable[Verdict]]
 """Judges all runs of an event table."""
@@ -24,20 +24,20 @@ Judge = Callable[[pa.Table], Iterable[Verdict]]
 class Share:
     """What is judged in one piece."""
 
-    files: Sequence[Path]
+    files: Sequence[Place]
     judge: Callable[[], Iterable[Verdict]]
     bytes: int
     task: Task | None = None
     """For a large run: the part that this share covers."""
 
 
-def deal(files: Sequence[Path], judge: Judge, required: frozenset[str], rows_per_task: int | None) -> list[Share]:
+def deal(unit: Unit, judge: Judge, required: frozenset[str], rows_per_task: int | None) -> list[Share]:
     """One share for a unit of files; several shares for one run with more than `rows_per_task` rows.
 
     An unreadable large run is reported by its task, like an unreadable small unit.
     """
-    size = sum(path.stat().st_size for path in files)
-    if rows_per_task is None or count_events(files) <= rows_per_task or not one_run(files):
+    files, size = unit.files, unit.bytes
+    if rows_per_task is None or unit.rows <= rows_per_task or not unit.is_one_run:
         return [Share(files, partial(_judge_whole, files, judge), size)]
     try:
         found = survey(files)
@@ -49,7 +49,7 @@ def deal(files: Sequence[Path], judge: Judge, required: frozenset[str], rows_per
     ]
 
 
-def _judge_whole(files: Sequence[Path], judge: Judge) -> Iterable[Verdict]:
+def _judge_whole(files: Sequence[Place], judge: Judge) -> Iterable[Verdict]:
     return judge(read_events(files))
 
 
@@ -78,7 +78,7 @@ def put_together(
 ) -> list[Verdict]:
     """The verdicts on the large runs, from those on each of their shares; none on a run if one of its tasks failed."""
     spoilt = {tuple(shares[place].files) for place in failed}
-    large: dict[tuple[Path, ...], list[tuple[Task, Sequence[Verdict]]]] = defaultdict(list)
+    large: dict[tuple[Place, ...], list[tuple[Task, Sequence[Verdict]]]] = defaultdict(list)
     for place, share in enumerate(shares):
         if share.task is not None and tuple(share.files) not in spoilt:
             large[tuple(share.files)].append((share.task, verdicts.get(place, ())))

@@ -8,7 +8,6 @@ and of all examples the earliest is reported, as for the whole run.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -25,6 +24,7 @@ from antiphon.properties.run_tables import RunTables
 from antiphon.properties.tables.history import History, LackingError, load
 from antiphon.properties.verdicts.findings import outcome_of
 from antiphon.properties.verdicts.verdict import Verdict, Violation
+from antiphon.trace.places import Place
 from antiphon.types import ProcessId, split_process_id
 
 _ALWAYS: Final = (
@@ -131,7 +131,7 @@ def _gathered(tasks: list[Task]) -> list[Task]:
 
 
 def judge_part(
-    files: Sequence[Path], survey: Survey, task: Task, required: frozenset[str] = frozenset()
+    files: Sequence[Place], survey: Survey, task: Task, required: frozenset[str] = frozenset()
 ) -> list[Verdict]:
     """The verdicts of one task; a part that cannot be read as a trace gets one that says why."""
     remaining, found = [checker for checker in CHECKERS if checker.property_id in task.properties], list[Verdict]()
@@ -168,7 +168,7 @@ def _judged(history: History, checkers: list[Checker], required: frozenset[str])
     return found, lacking
 
 
-def _events(files: Sequence[Path], survey: Survey, task: Task) -> pa.Table:
+def _events(files: Sequence[Place], survey: Survey, task: Task) -> pa.Table:
     """The rows that a task needs, with the backbone of the run and the shadows of the other rows."""
     shadows = survey.shadows
     if task.needs == LOGS and task.processes is not None:
@@ -180,7 +180,7 @@ def _events(files: Sequence[Path], survey: Survey, task: Task) -> pa.Table:
     return pa.concat_tables(pieces, promote_options="default").unify_dictionaries()
 
 
-def _pieces(path: Path, run: str, task: Task) -> Iterator[pa.Table]:
+def _pieces(path: Place, run: str, task: Task) -> Iterator[pa.Table]:
     file, needs = open_coded(path), task.needs
     names = [*_ALWAYS, *(["upto"] if needs.kinds & REPORTS else []), *(["detail", "peer"] if needs.with_text else [])]
     for group in range(file.metadata.num_row_groups):

@@ -3,14 +3,14 @@
 A task processes a slice of the items and writes their rows as one Parquet file, a part, under a temporary name that is
 renamed at the end. A task that is retried because its worker died writes the same part. The next call with the same
 items and directory does only those that no part holds. If a worker outlived an interrupt and two parts hold an item,
-one counts. On a cluster all workers share the directory.
+one counts. On a cluster all workers write to the same directory, or to
+the same store.
 """
 
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 from uuid import UUID, uuid4
 
@@ -23,6 +23,7 @@ from antiphon.errors import TraceError
 from antiphon.pipeline.spark.interrupts import interrupt_held_back
 from antiphon.pipeline.spark.job import TASKS_PER_CORE, Progress, collected
 from antiphon.pipeline.spark.session import as_trace_error
+from antiphon.trace.places import Place, in_parallel, is_local, listed, opened, written
 
 Item = TypeVar("Item")
 Row = Mapping[str, Any]
@@ -48,7 +49,7 @@ class Work(Generic[Item]):
 
 
 def spread(
-    session: Callable[[], SparkSession], work: Work[Item], items: Sequence[Item], parts: Path, progress: Progress
+    session: Callable[[], SparkSession], work: Work[Item], items: Sequence[Item], parts: Place, progress: Progress
 ) -> None:
     """Do the items that no part holds yet. A single item is done in this process, because Spark takes longer to start.
 
@@ -67,16 +68,18 @@ def spread(
     progress(len(items), len(items))
 
 
-def results(parts: Path, schema: pa.Schema) -> pa.Table:
+def results(parts: Place, schema: pa.Schema) -> pa.Table:
     """The rows of all parts, in the order of the items."""
-    tables = [pq.ParquetFile(path).read() for path in _files(parts)]
+    tables = in_parallel(lambda path: pq.ParquetFile(opened(path)).read(), _files(parts))
     rows = pa.concat_tables([pa.schema([_PLACE, *schema]).empty_table(), *tables])
     _, first = np.unique(rows.column("place").to_numpy(), return_index=True)
     return rows.take(first)
 
 
-def _remove_damaged(parts: Path) -> None:
+def _remove_damaged(parts: Place) -> None:
     """Remove damaged parts: a power cut can leave a renamed file without its bytes."""
+    if not is_local(parts):
+        return  # in a store a file appears complete or not at all
     for path in _files(parts):
         try:
             pq.ParquetFile(path).read()
@@ -84,14 +87,18 @@ def _remove_damaged(parts: Path) -> None:
             path.unlink()
 
 
-def _places(parts: Path) -> set[int]:
+def _places(parts: Place) -> set[int]:
     """The positions of the items that are done."""
-    columns = [pq.ParquetFile(path).read(columns=["place"]).column("place") for path in _files(parts)]
-    return {place for column in columns for place in column.to_pylist()}
+
+    def places(path: Place) -> list[int]:
+        found: list[int] = pq.ParquetFile(opened(path)).read(columns=["place"]).column("place").to_pylist()
+        return found
+
+    return {place for own in in_parallel(places, _files(parts)) for place in own}
 
 
-def _files(parts: Path) -> list[Path]:
-    return sorted(path for path in parts.glob("*.parquet") if not path.name.startswith("."))
+def _files(parts: Place) -> list[Place]:
+    return [path for path, _ in listed(parts, ".parquet")]
 
 
 def _run(
@@ -99,7 +106,7 @@ def _run(
     work: Work[Item],
     items: Sequence[Item],
     open_places: Sequence[int],
-    parts: Path,
+    parts: Place,
     progress: Progress,
 ) -> None:
     job = uuid4()
@@ -121,7 +128,7 @@ def _run(
             numbers = spark.range(0, tasks, 1, numPartitions=tasks)
             results = numbers.mapInArrow(worked_through, numbers.schema)
         collected(results, tasks, advance, "antiphon spread")
-    missing = {*open_places} - _places(parts)
+    missing = {*range(len(items))} - _places(parts)
     if missing:
         raise TraceError(f"{len(missing):,} of {len(items):,} results are not in {parts}: all workers must share it")
 
@@ -134,12 +141,12 @@ def _name(first: int, job: UUID) -> str:
     return f"{first:07}-{job}.parquet"
 
 
-def _work_through(work: Work[Item], items: Sequence[Item], places: Sequence[int], part: Path) -> None:
+def _work_through(work: Work[Item], items: Sequence[Item], places: Sequence[int], part: Place) -> None:
     """Work on a slice of the items, and write the part."""
-    if not part.parent.is_dir():
+    if is_local(part) and not part.parent.is_dir():
         raise TraceError(f"{part.parent} does not exist on {socket.gethostname()}: all workers must share it")
     note = part.with_suffix(".at")
-    deaths = note.read_text().split() if note.exists() else []
+    deaths = note.read_text("utf-8").split() if note.exists() else []
     rows = []
     for place in places:
         if deaths.count(str(place)) < DEATHS_MAX:
@@ -148,17 +155,17 @@ def _work_through(work: Work[Item], items: Sequence[Item], places: Sequence[int]
         else:
             row = work.lost(items[place])
         rows.append({"place": place, **row})
-    aside = part.with_name(f".{uuid4()}")
-    pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema([_PLACE, *work.schema])), aside, compression="zstd")
-    aside.replace(part)
+    with written(part) as file:
+        pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema([_PLACE, *work.schema])), file, compression="zstd")
     note.unlink(missing_ok=True)
 
 
 @contextmanager
-def _noted(note: Path, deaths: Sequence[str], place: int) -> Iterator[None]:
+def _noted(note: Place, deaths: Sequence[str], place: int) -> Iterator[None]:
     """Record the current item after those that killed a worker: if this worker dies too, the next one knows why."""
-    note.write_text(" ".join([*deaths, str(place)]))
+    note.write_text(" ".join([*deaths, str(place)]), "utf-8")
     try:
         yield
-    finally:
-        note.write_text(" ".join(deaths))
+    except BaseException:
+        note.write_text(" ".join(deaths), "utf-8")
+        raise

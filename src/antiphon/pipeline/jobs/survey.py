@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +19,7 @@ import pyarrow.parquet as pq
 
 from antiphon.pipeline.dataset import CODED, open_coded, read_coded
 from antiphon.properties.tables.history import BULK
+from antiphon.trace.places import Place
 from antiphon.trace.schema import EVENTS
 from antiphon.types import ProcessId, process_id, split_process_id
 
@@ -63,7 +63,7 @@ class Survey:
     groups: tuple[str, ...]
 
 
-def survey(files: Sequence[Path]) -> Survey:
+def survey(files: Sequence[Place]) -> Survey:
     """Survey the files of one run."""
     found = _Found()
     for path, file in ((path, open_coded(path)) for path in files):
@@ -82,7 +82,7 @@ class _Found:
         self._reported: set[str] = set()
         self._by, self._about, self._within = (Counter[tuple[str, str]]() for _ in range(3))
 
-    def take(self, path: Path, file: pq.ParquetFile, group: int) -> None:
+    def take(self, path: Place, file: pq.ParquetFile, group: int) -> None:
         piece = read_coded(path, file, group, ["run", "index", "time", *_NAMED])
         self._rows += piece.num_rows
         bulk = is_one_of(piece["kind"], BULK)

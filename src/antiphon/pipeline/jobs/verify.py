@@ -9,7 +9,6 @@ import traceback
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from antiphon.errors import TraceError
+from antiphon.pipeline.dataset import Dataset, Source
 from antiphon.pipeline.jobs.doubtful import UNKNOWN_RUN, cannot_tell, judgeable_units, located, missing_runs, placed
 from antiphon.pipeline.jobs.shares import Judge, Share, deal, pointless, put_together
 from antiphon.pipeline.jobs.tasks import in_tasks
@@ -43,7 +43,7 @@ _RESULTS: Final = pa.schema(
 
 def verify(
     spark: SparkSession,
-    directory: Path,
+    source: Source,
     *,
     required: frozenset[str] = frozenset(),
     keep_going: bool = False,
@@ -51,7 +51,7 @@ def verify(
     judge: Judge | None = None,
     rows_per_task: int = ROWS_PER_TASK,
 ) -> list[Verdict]:
-    """Return the verdicts on every run under `directory`, ordered by run; TraceError if a file cannot be judged.
+    """Return the verdicts on every run under `source`, ordered by run; TraceError if a file cannot be judged.
 
     The `required` properties are judged as if every service promised them. With `keep_going`, a file that cannot be
     judged gets a verdict that says why. `judge` replaces the properties; without it, a run with more than
@@ -59,7 +59,7 @@ def verify(
     """
     judged = verdict_table(
         spark,
-        directory,
+        source,
         required=required,
         keep_going=keep_going,
         progress=progress,
@@ -71,7 +71,7 @@ def verify(
 
 def verdict_table(
     spark: SparkSession,
-    directory: Path,
+    source: Source,
     *,
     required: frozenset[str] = frozenset(),
     keep_going: bool = False,
@@ -80,23 +80,23 @@ def verdict_table(
     rows_per_task: int = ROWS_PER_TASK,
 ) -> pa.Table:
     """The same in rows of `VERDICTS`: thousands of runs have hundreds of thousands of verdicts."""
-    required = known(required)
-    shares, unjudged = _shares(directory, judge, required, rows_per_task, keep_going=keep_going)
-    table = in_tasks(spark, directory, shares, _each_verdict, _RESULTS, progress or silent, "antiphon verify")
+    required, source = known(required), Dataset.of(source)
+    shares, unjudged = _shares(source, judge, required, rows_per_task, keep_going=keep_going)
+    table = in_tasks(spark, source.directory, shares, _each_verdict, _RESULTS, progress or silent, "antiphon verify")
     table = table.sort_by("share")
     is_part = pc.is_in(table["share"], pa.array(_parts(shares), pa.int64()))
     is_whole = pc.invert(pc.or_(is_part, pc.is_valid(table["error"])))
     whole = table.filter(is_whole).select(VERDICTS.names).cast(VERDICTS)
     doubtful = _verdicts(shares, table.filter(pc.invert(is_whole)), keep_going=keep_going)
     rest = to_table([*_cannot_tell(unjudged), *doubtful])
-    missing = missing_runs(directory, {*whole["run"].to_pylist(), *rest["run"].to_pylist()})
+    missing = missing_runs(source.directory, {*whole["run"].to_pylist(), *rest["run"].to_pylist()})
     found = pa.concat_tables([rest, whole, to_table(missing)])
     return found.take(pc.sort_indices(found["run"]))  # a stable sort
 
 
 def verify_in_total(
     spark: SparkSession,
-    directory: Path,
+    source: Source,
     *,
     required: frozenset[str] = frozenset(),
     keep_going: bool = False,
@@ -104,23 +104,23 @@ def verify_in_total(
     rows_per_task: int = ROWS_PER_TASK,
 ) -> VerdictSummary:
     """The summary of these verdicts. Tasks add up what they judge, so the driver needs no memory for each run."""
-    required = known(required)
-    shares, unjudged = _shares(directory, None, required, rows_per_task, keep_going=keep_going)
-    table = in_tasks(spark, directory, shares, _in_total, _RESULTS, progress or silent, "antiphon verify")
+    required, source = known(required), Dataset.of(source)
+    shares, unjudged = _shares(source, None, required, rows_per_task, keep_going=keep_going)
+    table = in_tasks(spark, source.directory, shares, _in_total, _RESULTS, progress or silent, "antiphon verify")
     is_summary = pc.is_valid(table["summary"])
     rest = _verdicts(shares, table.filter(pc.invert(is_summary)), keep_going=keep_going)
     summary = VerdictSummary.of([*_cannot_tell(unjudged), *rest])
     for packed in table.filter(is_summary)["summary"].to_pylist():
         summary.merge(VerdictSummary.unpacked(packed))
-    summary.add(missing_runs(directory, summary.runs))
+    summary.add(missing_runs(source.directory, summary.runs))
     return summary
 
 
 def _shares(
-    directory: Path, judge: Judge | None, required: frozenset[str], rows_per_task: int, *, keep_going: bool
+    source: Source, judge: Judge | None, required: frozenset[str], rows_per_task: int, *, keep_going: bool
 ) -> tuple[list[Share], list[str]]:
     """The work, the longest first, so that none is left alone at the end; and why the rest cannot be judged."""
-    units, unjudged = judgeable_units(directory, keep_going=keep_going)
+    units, unjudged = judgeable_units(source, keep_going=keep_going)
     whole, limit = judge or partial(judge_all, required=required), None if judge else rows_per_task
     shares = [share for unit in units for share in deal(unit, whole, required, limit)]
     return sorted(shares, key=lambda share: share.bytes, reverse=True), unjudged

@@ -20,12 +20,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
 from antiphon.errors import ConfigurationError, TraceError
-from antiphon.pipeline.dataset import checked, find_event_files, spark_path
+from antiphon.pipeline.dataset import find_event_files
+from antiphon.pipeline.footers import checked
 from antiphon.pipeline.live.figures import Figures, figures
 from antiphon.pipeline.live.latencies import Spread
 from antiphon.pipeline.live.places import Place, find
 from antiphon.pipeline.live.rows import SEEN, WITH_DETAIL, IntArray
 from antiphon.pipeline.live.state import State
+from antiphon.pipeline.spark.parquet import spark_path
 from antiphon.pipeline.spark.session import as_trace_error
 
 Show = Callable[[Figures], None]
@@ -102,7 +104,7 @@ class Watch:
             if path not in self._checked:
                 self._checked.add(path)
                 with suppress(FileNotFoundError):  # the run has ended meanwhile
-                    checked(path)
+                    checked(path, path.stat().st_size)
 
     @contextmanager
     def _query(self, place: Place) -> Iterator[StreamingQuery]:

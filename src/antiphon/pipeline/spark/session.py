@@ -29,6 +29,7 @@ from antiphon.pipeline.spark import shipping, workers
 from antiphon.pipeline.spark.configuration import configuration_directory, configured
 from antiphon.pipeline.spark.interrupts import HeldBack, interrupt_held_back
 from antiphon.pipeline.spark.java import java_home
+from antiphon.trace.places import Place
 
 ATTEMPTS: Final = 4
 """How often a task is tried, as on a cluster: a Python worker may be killed when memory is short."""
@@ -90,7 +91,7 @@ def spark_session(
 
 
 @contextmanager
-def as_trace_error(directory: Path) -> Iterator[None]:
+def as_trace_error(directory: Place) -> Iterator[None]:
     """Turns what Spark throws while it works on `directory` into a TraceError of one line."""
     try:
         yield

@@ -8,18 +8,17 @@ import json
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from math import inf
-from pathlib import Path
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from antiphon.errors import TraceError
-from antiphon.pipeline.dataset import events, find_event_files, spark_path
+from antiphon.pipeline.dataset import Dataset, events
 from antiphon.pipeline.figures.statistics import statistics
 from antiphon.pipeline.jobs.verify import verdict_table
+from antiphon.pipeline.spark.parquet import read_parquet
 from antiphon.pipeline.tables import kept
 from antiphon.pipeline.tables.columns import Table
 from antiphon.pipeline.tables.gold import measured, recovery, view_changes
@@ -42,6 +41,8 @@ from antiphon.pipeline.tables.schemas import (
     VIEWS,
 )
 from antiphon.pipeline.tables.silver import blocked, deliveries, messages, shaped, stability, views
+from antiphon.trace.directory import require_complete
+from antiphon.trace.places import Place, listed, opened, place_of, require_reachable
 
 CONTENTS: Final = "tables.json"
 """The file that describes the tables of a directory; only `antiphon tables` writes it."""
@@ -74,7 +75,7 @@ class Catalog(Protocol):
         ...
 
 
-def catalog(directory: Path) -> Catalog:
+def catalog(directory: Place) -> Catalog:
     """The tables of a run directory, a directory of runs, or one that `antiphon tables` wrote.
 
     TraceError if it is none of these, or its event files cannot be read.
@@ -85,62 +86,69 @@ def catalog(directory: Path) -> Catalog:
 class TablesOfRuns:
     """The tables of runs: kept ones, and those that are computed from traces."""
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self, directory: Place) -> None:
+        require_reachable(directory)
+        require_complete(directory)
+        self.directory = directory
         self._kept = {
             table: directory / name
             for table, name in ((VERDICTS, kept.FINDINGS), (FIGURES_BY_RUN, kept.FIGURES))
             if (directory / name).is_file()
         }
-        self._is_traced = not (directory / "runs.parquet").is_file() or any((directory / "events").glob("*.parquet"))
-        if self._is_traced:
-            find_event_files(directory)
+        is_traced = not (directory / "runs.parquet").is_file() or any(listed(directory / "events", ".parquet"))
+        self._traces = Dataset.of(directory).sound() if is_traced else None
         self._measured: Mapping[Table, pa.Table] | None = None
 
     @cached_property
     def tables(self) -> Mapping[str, Table]:
-        own = (*BRONZE, *SILVER, *GOLD) if self._is_traced else (RUNS, *self._kept)
-        return {table.name: table_of_runs(self._directory) if table is RUNS else table for table in own}
+        own = (RUNS, *self._kept) if self._traces is None else (*BRONZE, *SILVER, *GOLD)
+        return {table.name: table_of_runs(self.directory) if table is RUNS else table for table in own}
 
     def frame(self, spark: SparkSession, table: Table) -> DataFrame:
         if table in QUERIES:
-            return QUERIES[table](events(spark, self._directory))
+            return QUERIES[table](events(spark, self._dataset))
         if table in self._kept:
-            rows = spark.read.parquet(spark_path(self._kept[table]))
+            rows = read_parquet(spark, [self._kept[table]], pq.read_schema(opened(self._kept[table])))
             return shaped(rows.filter("run IS NOT NULL AND error IS NULL") if "error" in rows.columns else rows, table)
         return shaped(spark.createDataFrame(self._rows(spark, table)), table)
 
     def _rows(self, spark: SparkSession, table: Table) -> pa.Table:
         if table.name == RUNS.name:
-            traced = traced_runs(events(spark, self._directory)) if self._is_traced else ()
-            return runs(self._directory, traced)
+            traced = () if self._traces is None else traced_runs(events(spark, self._traces))
+            return runs(self.directory, traced)
         if table is VERDICTS:
-            return verdict_rows(verdict_table(spark, self._directory))
+            return verdict_rows(verdict_table(spark, self._dataset))
         if self._measured is None:
-            self._measured = measured(statistics(spark, self._directory, runs_max=inf))
+            self._measured = measured(statistics(spark, self._dataset, runs_max=inf))
         return self._measured[table]
+
+    @property
+    def _dataset(self) -> Dataset:
+        assert self._traces is not None, "only directories with traces have such tables"
+        return self._traces
 
 
 class WrittenTables:
     """Tables that `antiphon tables` wrote; and the events, if they are still where they were."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Place) -> None:
+        require_complete(directory)
         self._directory = directory
         try:
-            contents = json.loads((directory / CONTENTS).read_text(encoding="utf-8"))
+            contents = json.loads((directory / CONTENTS).read_text("utf-8"))
             tables = [self._described(each) for each in contents["tables"]]
-            self._traces = Path(contents["events"] or "").parent
+            self._traces = place_of(contents["events"] or "").parent
         except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
             raise TraceError(f"cannot read the tables in {directory}: {error}") from error
-        traced = BRONZE if contents["events"] and any(Path(contents["events"]).glob("*.parquet")) else ()
+        traced = BRONZE if contents["events"] and listed(self._traces / "events", ".parquet") else ()
         self.tables: Mapping[str, Table] = {table.name: table for table in (*traced, *tables)}
 
     def frame(self, spark: SparkSession, table: Table) -> DataFrame:
         if table in BRONZE:
             return QUERIES[table](events(spark, self._traces))
-        folder = spark_path(self._directory / table.layer / table.name)
-        return shaped(spark.read.schema(from_arrow_schema(table.columns)).parquet(folder), table)
+        folder = self._directory / table.layer / table.name
+        return shaped(read_parquet(spark, [path for path, _ in listed(folder, ".parquet")], table.columns), table)
 
     def _described(self, told: Mapping[str, Any]) -> Table:
         folder = self._directory / told["layer"] / told["name"]
-        return Table(told["layer"], told["name"], told["row"], pq.read_schema(folder / COMMENTS))
+        return Table(told["layer"], told["name"], told["row"], pq.read_schema(opened(folder / COMMENTS)))

@@ -3,7 +3,6 @@
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -17,7 +16,8 @@ from antiphon.pipeline.tables.columns import COUNT, TEXT, Table, column
 from antiphon.pipeline.tables.parameters import PARAMETERS, RUNS, column_name, fault_counts, nanoseconds, values
 from antiphon.pipeline.tables.schemas import FIGURES
 from antiphon.pipeline.tables.silver import detail, fetched
-from antiphon.trace.directory import read_index
+from antiphon.trace.directory import has_index, read_index
+from antiphon.trace.places import Place, opened
 from antiphon.types import WORLD
 
 _KEPT: Final = ("run", "combination", "seed", "settled", "error", *FIGURES.names)
@@ -26,7 +26,7 @@ _KEPT: Final = ("run", "combination", "seed", "settled", "error", *FIGURES.names
 Row = dict[str, Any]
 
 
-def table_of_runs(directory: Path) -> Table:
+def table_of_runs(directory: Place) -> Table:
     """The columns of `runs` for a directory: after a sweep also the values that it varied in groups, faults and others.
 
     Values that have a column anyway get no second one.
@@ -37,13 +37,13 @@ def table_of_runs(directory: Path) -> Table:
     return replace(RUNS, columns=pa.schema([*RUNS.columns, *own]))
 
 
-def runs(directory: Path, traced: Iterable[Mapping[str, Any]]) -> pa.Table:
+def runs(directory: Place, traced: Iterable[Mapping[str, Any]]) -> pa.Table:
     """One row for each run of the directory's index, and for each run that only its traces know.
 
     `traced`: the rows of `traced_runs`; none if the directory has no traces.
     """
     found: dict[str, Row] = {}
-    if any((directory / name).is_file() for name in ("runs.parquet", "run.json")):
+    if has_index(directory):
         for record, text in read_index(directory):
             found[record.run] = asdict(record) | values(_scenario(record.run, text))
     for seen in traced:
@@ -73,7 +73,7 @@ def _scenario(run: str, text: str) -> Row:
         raise TraceError(f"the scenario of run {run} cannot be read: {error}") from error
 
 
-def _kept(directory: Path) -> Iterator[tuple[str, Row]]:
+def _kept(directory: Place) -> Iterator[tuple[str, Row]]:
     """By run, what a campaign or a sweep has kept of it."""
     if (directory / kept.OUTCOMES).is_file():
         for row in _read(directory / kept.OUTCOMES).to_pylist():
@@ -107,8 +107,8 @@ def _column(key: str, written: pa.ChunkedArray) -> tuple[pa.Field, pa.Array]:
     return column(name, written.type, meaning), written.combine_chunks()
 
 
-def _read(path: Path) -> pa.Table:
+def _read(path: Place) -> pa.Table:
     try:
-        return pq.ParquetFile(path).read()
+        return pq.ParquetFile(opened(path)).read()
     except (pa.ArrowException, OSError) as error:
         raise TraceError(f"{path} cannot be read: {error}") from error
