@@ -30,7 +30,7 @@ from antiphon.cli.shared.sessions import (
     spark_choice,
     started,
 )
-from antiphon.errors import ConfigurationError
+from antiphon.errors import ConfigurationError, NotShared
 from antiphon.properties.promises import NOT_JUDGED
 from antiphon.properties.verdicts.wording import promise
 from antiphon.scenario.read import run_id
@@ -136,7 +136,10 @@ def _workplace(request: _Request) -> Iterator[Path]:
     if request.directory is None:
         # A worker that outlives an interrupt may still write there: that must not hide the interrupt.
         with TemporaryDirectory(prefix="antiphon-campaign-", ignore_cleanup_errors=True) as scratch:
-            yield Path(scratch)
+            try:
+                yield Path(scratch)
+            except NotShared as error:
+                raise ConfigurationError(f"{error}; name such a directory with --out") from error
         return
     plan = {
         "command": "campaign",

@@ -89,6 +89,11 @@ def spark_session(
     return session
 
 
+def works_here(spark: SparkSession) -> bool:
+    """Whether this machine does all the work, so that there are no workers elsewhere."""
+    return _is_local(spark.sparkContext.master or "")
+
+
 @contextmanager
 def as_trace_error(directory: Path) -> Iterator[None]:
     """Turns what Spark throws while it works on `directory` into a TraceError of one line."""

@@ -19,6 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from antiphon.errors import TraceError
 from antiphon.pipeline.dataset import events, find_event_files, spark_path
 from antiphon.pipeline.figures.statistics import statistics
+from antiphon.pipeline.jobs.sight import Sight
 from antiphon.pipeline.jobs.verify import verdict_table
 from antiphon.pipeline.tables import kept
 from antiphon.pipeline.tables.columns import Table
@@ -93,9 +94,9 @@ class TablesOfRuns:
             if (directory / name).is_file()
         }
         self._is_traced = not (directory / "runs.parquet").is_file() or any((directory / "events").glob("*.parquet"))
-        if self._is_traced:
-            find_event_files(directory)
+        self._files = find_event_files(directory) if self._is_traced else []
         self._measured: Mapping[Table, pa.Table] | None = None
+        self._sight = Sight()
 
     @cached_property
     def tables(self) -> Mapping[str, Table]:
@@ -104,15 +105,16 @@ class TablesOfRuns:
 
     def frame(self, spark: SparkSession, table: Table) -> DataFrame:
         if table in QUERIES:
-            return QUERIES[table](events(spark, self._directory))
+            return QUERIES[table](self._events(spark))
         if table in self._kept:
+            self._sight.require(spark, self._directory, [self._kept[table]])
             rows = spark.read.parquet(spark_path(self._kept[table]))
             return shaped(rows.filter("run IS NOT NULL AND error IS NULL") if "error" in rows.columns else rows, table)
         return shaped(spark.createDataFrame(self._rows(spark, table)), table)
 
     def _rows(self, spark: SparkSession, table: Table) -> pa.Table:
         if table.name == RUNS.name:
-            traced = traced_runs(events(spark, self._directory)) if self._is_traced else ()
+            traced = traced_runs(self._events(spark)) if self._is_traced else ()
             return runs(self._directory, traced)
         if table is VERDICTS:
             return verdict_rows(verdict_table(spark, self._directory))
@@ -120,12 +122,17 @@ class TablesOfRuns:
             self._measured = measured(statistics(spark, self._directory, runs_max=inf))
         return self._measured[table]
 
+    def _events(self, spark: SparkSession) -> DataFrame:
+        self._sight.require(spark, self._directory, self._files)
+        return events(spark, self._directory)
+
 
 class WrittenTables:
     """Tables that `antiphon tables` wrote; and the events, if they are still where they were."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self._sight = Sight()
         try:
             contents = json.loads((directory / CONTENTS).read_text(encoding="utf-8"))
             tables = [self._described(each) for each in contents["tables"]]
@@ -137,9 +144,11 @@ class WrittenTables:
 
     def frame(self, spark: SparkSession, table: Table) -> DataFrame:
         if table in BRONZE:
+            self._sight.require(spark, self._traces, find_event_files(self._traces))
             return QUERIES[table](events(spark, self._traces))
-        folder = spark_path(self._directory / table.layer / table.name)
-        return shaped(spark.read.schema(from_arrow_schema(table.columns)).parquet(folder), table)
+        folder = self._directory / table.layer / table.name
+        self._sight.require(spark, self._directory, sorted(folder.glob("*.parquet")))
+        return shaped(spark.read.schema(from_arrow_schema(table.columns)).parquet(spark_path(folder)), table)
 
     def _described(self, told: Mapping[str, Any]) -> Table:
         folder = self._directory / told["layer"] / told["name"]
