@@ -1,5 +1,7 @@
 """The time of `antiphon check` on one small run, from the start of its process to its end, and where it goes.
 
+Wall time, and CPU time of the process, of Java and of the Python workers, which depends less on what else is running.
+
     python -m benchmarks.startup [--rounds 5] [--way 'NAME=KEY=VALUE;…'] [--json FILE]
 
 Each `--way` is a name and settings of Spark that replace ours; ways take turns, beside the settings of antiphon.
@@ -20,6 +22,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
+
+from tools.lab.cpu import cpu_seconds
 
 BEGAN: Final = "ANTIPHON_STARTUP_BEGAN"
 STEPS: Final = (
@@ -47,9 +51,12 @@ class Marks:
     def __init__(self) -> None:
         self.began = float(os.environ[BEGAN])
         self.times: dict[str, float] = {}
+        self.cpu: dict[str, float] = {}
 
     def mark(self, step: str) -> None:
-        self.times.setdefault(step, time.time() - self.began)
+        if step not in self.times:
+            self.times[step] = time.time() - self.began
+            self.cpu[step] = sum(cpu_seconds().values())
 
     def after(self, module: Any, name: str, step: str) -> None:
         """Mark a step when a function returns."""
@@ -91,7 +98,7 @@ def child(directory: str, settings: Mapping[str, str]) -> None:
         cli.main()
     marks.times["first Python worker"] = float(first.read_text()) - marks.began
     shutil.rmtree(first.parent)
-    print(json.dumps(marks.times))
+    print(json.dumps([marks.times, marks.cpu]))
 
 
 def noting(in_tasks: Callable[..., Any], first: Path) -> Callable[..., Any]:
@@ -112,10 +119,12 @@ def run(directory: Path, settings: Mapping[str, str]) -> dict[str, float]:
     began = time.time()
     command = [sys.executable, "-m", "benchmarks.startup", "--child", str(directory), json.dumps(settings)]
     done = subprocess.run(command, env=os.environ | {BEGAN: str(began)}, stdout=subprocess.PIPE, text=True, check=True)
-    times = {**json.loads(done.stdout), "exit": time.time() - began}
+    times, cpu = json.loads(done.stdout)
+    times["exit"] = time.time() - began
     ends = [times[step] for step in STEPS]
     return {step: end - before for step, end, before in zip(STEPS, ends, [0.0, *ends], strict=False)} | {
-        "all": ends[-1]
+        "all": ends[-1],
+        "all, CPU": cpu["answer"],
     }
 
 
@@ -152,9 +161,10 @@ def main() -> None:
                 taken[name].append(run(directory, ways[name]))
                 print(f"round {number + 1}: {name} {taken[name][-1]['all']:.1f} s", flush=True)
     found = {
-        name: {step: median(each[step] for each in runs) for step in (*STEPS, "all")} for name, runs in taken.items()
+        name: {step: median(each[step] for each in runs) for step in (*STEPS, "all", "all, CPU")}
+        for name, runs in taken.items()
     }
-    for step in (*STEPS, "all"):
+    for step in (*STEPS, "all", "all, CPU"):
         print(f"{step:<20}" + "".join(f"{found[name][step]:>10.2f}" for name in found))
     if asked.json is not None:
         asked.json.write_text(

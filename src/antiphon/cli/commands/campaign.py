@@ -118,7 +118,7 @@ def _judge(request: _Request, tally: Tally) -> None:
         try:
             with progress("judging") as advance:
                 work = Work(runner, runner.lost, OUTCOMES)
-                spread(partial(started, request.spark), work, request.seeds, parts, advance)
+                spread(partial(started, request.spark, light=True), work, request.seeds, parts, advance)
         finally:
             rows = results(parts, OUTCOMES)
             outcomes = outcomes_of(rows)

@@ -167,7 +167,7 @@ def _compared(request: _Request, cut_off: frozenset[str], directory: Path, choic
     from antiphon.pipeline.jobs.verify import verify  # noqa: PLC0415
     from antiphon.report.comparison import Comparison, Contender, judgements  # noqa: PLC0415
 
-    spark = started(choice)
+    spark = started(choice, light=True)
     with progress("judging what is promised") as advance:
         promised = verify(spark, directory, progress=advance)
     with progress("judging everything") as advance:

@@ -67,7 +67,7 @@ def demo(
         write_run(aside, outcome.record, outcome.scenario_toml)
     if not json:
         _narrate(played)
-    spark = started(choice)
+    spark = started(choice, light=True)
     with progress("judging") as advance:
         verdicts = verify(spark, directory, progress=advance)
     with waiting("measuring"):
