@@ -33,6 +33,7 @@ from antiphon.sim.run import simulate
 from antiphon.sweep.plan import parse_sweep
 from antiphon.sweep.run import RESULTS, Item, Runner
 from antiphon.trace.table import events_table
+from tools.lab.cpu import cpu_seconds
 
 TEXT: Final = """
 name = "sweeping"
@@ -74,21 +75,6 @@ class Spent:
         self.wall = time.perf_counter() - began
         self.cpu = sum(seconds - before.get(process, 0.0) for process, seconds in cpu_seconds().items())
         return self
-
-
-def cpu_seconds() -> dict[int, float]:
-    """CPU seconds of this process and its descendants, by process id; workers run until the end."""
-    found: dict[int, tuple[int, float]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:  # it has just ended
-            continue
-        found[int(path.parent.name)] = int(fields[1]), sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
-    below = {os.getpid()}
-    while more := {process for process, (parent, _) in found.items() if parent in below} - below:
-        below |= more
-    return {process: found[process][1] for process in below}
 
 
 def by_spark(spark: SparkSession, work: Work[AnyItem], chosen: Sequence[AnyItem]) -> Spent:

@@ -3,6 +3,7 @@
 AntiphonError
 ├── ConfigurationError     a scenario or setting is wrong; names the key
 ├── TraceError             a run directory or trace cannot be read; names the file
+│   └── NotShared          a worker of a cluster does not see it
 ├── FlowBlocked            a message would have to wait; names the member that it would wait for
 ├── NotAMember             the process is not in the group, or no longer
 │   └── Excluded           it was excluded; says why
@@ -30,6 +31,13 @@ class ConfigurationError(AntiphonError):
 
 class TraceError(AntiphonError):
     """A run directory or a trace file is missing, damaged, or of another kind."""
+
+
+class NotShared(TraceError):  # noqa: N818
+    """A worker of a cluster does not see a file or a folder that the driver sees."""
+
+    def __init__(self, path: str, host: str) -> None:
+        super().__init__(f"{path} does not exist on {host}: all workers must share it")
 
 
 class FlowBlocked(AntiphonError):  # noqa: N818 - it is a state, not a fault

@@ -1,28 +1,24 @@
-"""A standalone cluster of two workers on this machine: `--master` gives what this machine alone gives."""
+"""Every command on a standalone cluster of two workers: what this machine alone gives, or one sentence.
+
+With root, each worker has a network and a view of the files of its own (`tests/support/hosts.py`). The second one does
+not see one of the folders: no command may give a smaller result then.
+"""
 
 import json
-import os
-import socket
-import subprocess
-import sys
+import re
 import venv
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
-import pyspark
 import pytest
 
-from antiphon.pipeline.spark.java import java_home
-from tests.support.console import Console, program
-from tests.support.patience import SECONDS_MAX, until
-from tests.support.store import new_bucket, s3_server, variables
+from tests.support.console import Console, Result
+from tests.support.hosts import obstacle
+from tests.support.spark_cluster import BOTH, WORKERS, SparkCluster, spark_cluster
+from tests.support.store import s3_server, variables
 
-SPARK = Path(pyspark.__file__).parent
-PACKAGES = Path(__file__).parents[2] / "src"
-SWEEP = """
+SCENARIO = """
 name = "clustered"
 [options]
 suspect_after = "0s"
@@ -32,75 +28,29 @@ members = 2
 [[workload]]
 group = "orders"
 messages = 5
+"""
+SWEEP = f"""{SCENARIO}
 [sweep]
 "group.orders.members" = [2, 3]
 seeds = 3
 """
+QUESTION = """
+SELECT e.run, count(*) AS events, max(v.opportunities) AS most
+FROM events e JOIN verdicts v ON e.run = v.run GROUP BY e.run ORDER BY e.run
+"""
+APART = obstacle()
+"""Why the workers of this test share the network and all files of this machine; empty if they do not."""
+
+Commands = Mapping[str, list[object]]
+"""Arguments by what they try."""
 
 
-@contextmanager
-def daemon(log: Path, kind: str, *arguments: str) -> Iterator[None]:
-    """A master or worker of Spark, told to end at the end. It has nothing of ours on its path."""
-    environ = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {
-        "JAVA_HOME": str(java_home()),
-        "SPARK_HOME": str(SPARK),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    }
-    command = [str(SPARK / "bin/spark-class"), f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1"]
-    with log.open("w") as file:
-        process = subprocess.Popen(
-            [*command, "--webui-port", "0", *arguments],
-            env=environ,
-            cwd=log.parent,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.wait(timeout=SECONDS_MAX)
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[str]:
-    """The address of its master."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    url = f"spark://127.0.0.1:{port}"
-    workers = [tmp_path / f"worker{number}" for number in (1, 2)]
-    with ExitStack() as daemons:
-        daemons.enter_context(daemon(tmp_path / "master.log", "master.Master", "--port", str(port)))
-        for place in workers:
-            arguments = ("--cores", "1", "--memory", "1g", "--work-dir", str(place), url)
-            daemons.enter_context(daemon(place.with_suffix(".log"), "worker.Worker", *arguments))
-        logs = [place.with_suffix(".log") for place in workers]
-        until(lambda: all("registered with master" in log.read_text() for log in logs), "a worker at the master")
-        yield url
-
-
-def on_the_cluster(commands: list[list[str]], **variables: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-c", program(commands)],
-        env={**os.environ, "PYTHONPATH": str(PACKAGES), **variables},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS_MAX,
-        check=False,
-    )
-
-
-def documents(text: str) -> list[Any]:
-    """The JSON documents among what several commands print."""
-    found, rest = [], text
-    while "{" in rest:
-        rest = rest[rest.index("{") :]
-        document, end = json.JSONDecoder().raw_decode(rest)
-        found.append(document)
-        rest = rest[end:]
-    return found
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    with spark_cluster(tmp_path_factory.mktemp("cluster"), apart=not APART) as running:
+        (running.place / "scenario.toml").write_text(SCENARIO)
+        (running.place / "sweep.toml").write_text(SWEEP)
+        yield running
 
 
 @pytest.fixture
@@ -108,40 +58,175 @@ def antiphon(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     return Console(monkeypatch, capsys)
 
 
-@pytest.mark.usefixtures("spark")
-def test_a_cluster_gives_what_one_machine_gives(cluster: str, antiphon: Console, tmp_path: Path) -> None:
-    path = tmp_path / "sweep.toml"
-    path.write_text(SWEEP)
-    there, here = tmp_path / "there", tmp_path / "here"
-    stored = "s3a://bucket/there"  # the workers have no variables of the store: the driver tells them
-    question = "SELECT count(*) AS n FROM events"
-    commands = [
-        ["sweep", str(path), "--out", str(there), "--traces", "--master", cluster],
-        ["check", str(there), "--json", "--master", cluster],
-        ["sweep", str(path), "--out", stored, "--traces", "--json", "--master", cluster],
-        ["check", stored, "--json", "--master", cluster],
-        ["sql", stored, question, "--json", "--master", cluster],
-    ]
-    with s3_server() as address:
-        new_bucket(address, "bucket")
-        process = on_the_cluster(commands, **variables(address))
-    assert (process.returncode, process.stderr) == (0, "")
-    assert len([*tmp_path.glob("worker*/app-*")]) == 2, "each of the two has worked"
-    assert antiphon("sweep", path, "--out", here, "--traces").code == 0
-    assert pq.read_table(there / "figures.parquet").equals(pq.read_table(here / "figures.parquet"))
-    judged, swept, judged_in_store, asked = documents(process.stdout)
-    assert judged == judged_in_store == json.loads(antiphon("check", here, "--json").out)
-    assert swept == json.loads((there / "sweep.json").read_text())
-    events = sum(pq.read_metadata(events).num_rows for events in (here / "events").iterdir())
-    assert asked["rows"] == [{"n": events}]
+def commands(place: Path, folder: Path) -> Commands:
+    """Every command that uses Spark; all but the first few read what `sweep` and `demo` write."""
+    runs, protocols = folder / "runs", "newtop:total,classic:causal"
+    return {
+        "sweep": ["sweep", place / "sweep.toml", "--out", runs, "--traces"],
+        "campaign": ["campaign", "fixed-group", "--runs", 8, "--out", folder / "campaign"],
+        "compare": ["compare", place / "scenario.toml", "--out", folder / "compare", "--protocols", protocols],
+        "check": ["check", runs],
+        "stats": ["stats", runs],
+        "sql": ["sql", runs, QUESTION],
+        "tables": ["tables", runs, "--out", folder / "tables"],
+        "report": ["report", runs, "--out", folder / "report.html"],
+        "watch": ["watch", runs, "--once"],
+        "demo": ["demo", "--out", folder / "demo"],
+    }
 
-    bare = tmp_path / "bare"  # a Python without packages
+
+def in_a_store(place: Path) -> Commands:
+    """The workers share nothing but the store, and the driver tells them how to reach it."""
+    runs = "s3a://bucket/runs"
+    return {
+        "sweep in a store": ["sweep", place / "sweep.toml", "--out", runs, "--traces"],
+        "check in a store": ["check", runs],
+        "sql in a store": ["sql", runs, QUESTION],
+    }
+
+
+def half_seen(cluster: SparkCluster) -> Commands:
+    """Commands with input or output that the second worker does not see."""
+    folder, runs = cluster.half_shared, cluster.shared / "runs"
+    reading = commands(cluster.place, folder)
+    return {
+        **{name: reading[name] for name in ("check", "stats", "sql", "tables", "report", "watch", "compare")},
+        "check --keep-going": ["check", folder / "runs", "--keep-going"],
+        "sql of events": ["sql", folder / "runs", "SELECT count(*) FROM events"],
+        "sql of tables": ["sql", folder / "written", "SELECT count(*) FROM messages"],
+        "tables --out": ["tables", runs, "--out", folder / "of others"],
+        "sweep": ["sweep", cluster.place / "sweep.toml", "--out", folder / "sweep", "--traces"],
+        "campaign": reading["campaign"],
+        "campaign without --out": ["campaign", "fixed-group", "--runs", 8],
+    }
+
+
+@pytest.fixture(scope="module")
+def answers(cluster: SparkCluster) -> Mapping[str, Mapping[str, Result]]:
+    """All commands in one process, because a session takes long to start: first what works, then what must not."""
+    good = {**commands(cluster.place, cluster.shared), **in_a_store(cluster.place)}
+    bad = {} if APART else half_seen(cluster)
+    there = ["--json", "--master", cluster.url, *(word for setting in BOTH for word in ("--conf", setting))]
+    copies = [("runs", "runs"), ("tables", "written")]
+    with s3_server(cluster.master, "bucket") as address:
+        told = cluster.run(
+            [
+                *([*command, *there] for command in good.values()),
+                *(["copy", cluster.shared / name, cluster.half_shared / copy] for name, copy in copies),
+                *([*command, *there] for command in bad.values()),
+            ],
+            **variables(address),
+        )
+    assert cluster.workers_used == WORKERS
+    return {"good": dict(zip(good, told, strict=False)), "bad": dict(zip(bad, told[len(good) :], strict=True))}
+
+
+@pytest.fixture(scope="module")
+def results(answers: Mapping[str, Mapping[str, Result]]) -> Mapping[str, Result]:
+    return answers["good"]
+
+
+@pytest.fixture(scope="module")
+def refusals(answers: Mapping[str, Mapping[str, Result]]) -> Mapping[str, Result]:
+    if APART:
+        pytest.skip(f"all workers see all files: {APART}")
+    return answers["bad"]
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("name", ["check", "stats", "sql", "watch"])
+def test_the_answer_is_that_of_one_machine(
+    name: str, cluster: SparkCluster, results: Mapping[str, Result], antiphon: Console
+) -> None:
+    alone = antiphon(*commands(cluster.place, cluster.shared)[name], "--json")
+    there, here = document(results[name]), document(alone)
+    for answer in (there, here):
+        answer.pop("delay", None)  # how long after the events it came
+    assert there == here
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("name", ["sweep", "campaign", "compare", "tables", "report"])
+def test_what_is_written_is_what_one_machine_writes(
+    name: str, cluster: SparkCluster, results: Mapping[str, Result], antiphon: Console, tmp_path: Path
+) -> None:
+    command = commands(cluster.place, cluster.shared)[name]
+    out = Path(str(command[command.index("--out") + 1]))
+    alone = antiphon(*(tmp_path / out.name if word == out else word for word in command), "--json")
+    named = json.loads(json.dumps(document(results[name])).replace(str(out), str(tmp_path / out.name)))
+    assert named == document(alone)
+    assert contents(out) == contents(tmp_path / out.name)
+
+
+def test_the_demo_judges_its_processes_on_the_cluster(
+    cluster: SparkCluster, results: Mapping[str, Result], antiphon: Console
+) -> None:
+    told = document(results["demo"])
+    assert told["check"] == document(antiphon("check", cluster.shared / "demo", "--json", "--quick"))
+    assert told["statistics"] == document(antiphon("stats", cluster.shared / "demo", "--json", "--quick"))
+    assert Path(str(told["page"])).is_file()
+
+
+def test_runs_in_a_store_are_judged_like_those_in_a_shared_folder(
+    cluster: SparkCluster, results: Mapping[str, Result]
+) -> None:
+    assert document(results["sweep in a store"]) == json.loads((cluster.shared / "runs/sweep.json").read_text())
+    for name in ("check", "sql"):
+        assert document(results[f"{name} in a store"]) == document(results[name])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "check", "stats", "sql", "sql of events", "sql of tables", "tables", "tables --out", "report", "watch",
+        "compare", "sweep", "campaign", "campaign without --out",
+    ],
+)  # fmt: skip
+def test_a_worker_that_does_not_see_a_folder_is_an_error(name: str, refusals: Mapping[str, Result]) -> None:
+    told = refusals[name]
+    assert (told.code, told.out) == (2, "")
+    assert re.fullmatch(r"antiphon: .+(all workers must share it|cannot be read: ).*\n", told.err)
+
+
+def test_a_check_that_keeps_going_says_which_runs_a_worker_did_not_see(refusals: Mapping[str, Result]) -> None:
+    told = refusals["check --keep-going"]
+    assert (told.code, json.loads(told.out)["verdict"]) == (3, "unknown")
+
+
+def test_nothing_half_written_is_left(cluster: SparkCluster, refusals: Mapping[str, Result]) -> None:
+    assert refusals
+    left = {path.name for path in cluster.half_shared.iterdir()}
+    kept = {"sweep.unfinished", "campaign.unfinished"}  # finished runs, for the same command on workers that see it
+    assert left - kept == {"runs", "written"}
+
+
+def test_workers_need_no_packages_if_they_are_shipped(
+    cluster: SparkCluster, results: Mapping[str, Result], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    bare = tmp_path_factory.mktemp("bare")  # a Python without packages
     venv.create(bare, symlinks=True)
-    check = ["check", str(there), "--json", "--master", cluster]
-    without = on_the_cluster([check], PYSPARK_PYTHON=str(bare / "bin/python"))
-    assert without.returncode
-    assert "Spark failed on" in without.stderr
-    assert "No module named" in without.stderr
-    shipped = on_the_cluster([[*check, "--ship-packages"]], PYSPARK_PYTHON=str(bare / "bin/python"))
-    assert (shipped.returncode, shipped.stderr) == (0, "")
-    assert json.loads(shipped.stdout) == judged
+    python = {"PYSPARK_PYTHON": str(bare / "bin/python")}
+    check = ["check", cluster.shared / "runs", "--json", "--master", cluster.url]
+    [without] = cluster.run([check], **python)
+    assert without.code == 2
+    assert re.fullmatch(r"antiphon: Spark failed on .*No module named .*\n", without.err)
+    [shipped] = cluster.run([[*check, "--ship-packages"]], **python)
+    assert (shipped.code, shipped.err) == (0, "")
+    assert document(shipped) == document(results["check"])
+
+
+def document(result: Result) -> dict[str, object]:
+    """What a command told in JSON; it must have worked, in silence."""
+    assert (result.code, result.err) == (0, "")
+    found: dict[str, object] = json.loads(result.out)
+    return found
+
+
+def contents(path: Path) -> object:
+    """What a file or a folder holds; the rows of a table that Spark has written have no order."""
+    if path.is_file():
+        return pq.read_table(path).to_pylist() if path.suffix == ".parquet" else path.read_text()
+    parts = sorted(path.glob("part-*.parquet"))
+    if parts:
+        return sorted(repr(row) for part in parts for row in pq.read_table(part).to_pylist())
+    return {each.name: contents(each) for each in path.iterdir() if not each.name.startswith((".", "_"))}

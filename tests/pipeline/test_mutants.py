@@ -4,7 +4,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from tests.properties.mutants import score, seeded
+from antiphon.pipeline.jobs.in_process import verify_in_process
+from antiphon.pipeline.jobs.verify import verify
+from tests.properties.mutants import score, seeded, written
 
 GOOD = 5
 
@@ -12,8 +14,11 @@ GOOD = 5
 def test_every_seeded_fault_is_caught_under_spark_and_good_runs_raise_no_alarm(
     tmp_path: Path, spark: SparkSession
 ) -> None:
-    told = score(spark, tmp_path, [*seeded()][::4], traces=1, good=GOOD)
+    faults = [*seeded()][::4]
+    fault_of = written(tmp_path, faults, traces=1, good=GOOD)
+    verdicts = verify(spark, tmp_path)
+    told = score(verdicts, fault_of, GOOD)
     assert (told.missed, told.alarms) == ({}, {})
-    assert all(told.mutants.values())
-    assert len(told.mutants) > 25
+    assert len(told.mutants) == len(faults) > 25
     assert told.good == GOOD
+    assert verdicts == verify_in_process(tmp_path)

@@ -239,3 +239,26 @@ def test_a_second_call_gives_the_same_session(spark: SparkSession) -> None:
 def test_the_environment_is_as_before(spark: SparkSession) -> None:
     assert "SPARK_LOCAL_IP" not in os.environ
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+
+
+@pytest.mark.parametrize(
+    ("master", "light", "options"),
+    [
+        ("local[2]", True, ["-XX:TieredStopAtLevel=1", "-Dof.the.user=kept"]),
+        ("local[2]", False, ["-Dof.the.user=kept"]),
+        ("spark://127.0.0.1:7077", True, ["-Dof.the.user=kept"]),
+    ],
+)
+def test_a_light_session_has_no_optimizing_compiler_unless_the_user_wants_it(
+    master: str, light: bool, options: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def started(*arguments: object) -> SparkSession:
+        chosen = arguments[4]
+        assert isinstance(chosen, dict)
+        raise ConfigurationError(chosen["spark.driver.extraJavaOptions"])
+
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(session, "_started", started)
+    with pytest.raises(ConfigurationError) as told:
+        spark_session(master, conf={"spark.driver.extraJavaOptions": "-Dof.the.user=kept"}, light=light)
+    assert str(told.value).split(" ")[1:] == options

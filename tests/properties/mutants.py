@@ -1,17 +1,20 @@
-"""Every seeded trace fault of properties.md 9 as one dataset, judged under Spark: the mutation score of the checkers.
+"""Every seeded trace fault of properties.md 9 as one dataset: the mutation score of the checkers, wherever they run.
 
-    python -m tests.properties.mutants [--traces 100] [--good 1000]
+    python -m tests.properties.mutants [--traces 100] [--good 1000] [--where in-process|local|cluster|all]
 
 writes that many traces of each fault, and good runs with failures, partitions and merges beside them, into one
-directory, judges it as `antiphon check` does, and tells what was caught and whether a good run raised an alarm.
+directory, judges it as `antiphon check` does, and tells what was caught and whether a good run raised an alarm. With
+`all` it is judged in this process, by local Spark and by a standalone cluster of two workers on this machine. All three
+must give the same verdicts.
 """
 
 import argparse
 import random
 import sys
 import tempfile
+import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, islice
@@ -20,14 +23,16 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
 
 from antiphon.campaign.families import FAMILIES
+from antiphon.pipeline.jobs.in_process import verify_in_process
 from antiphon.pipeline.jobs.verify import verify
 from antiphon.pipeline.spark.session import spark_session
+from antiphon.properties.verdicts.verdict import Verdict
 from antiphon.sim.run import simulate
 from antiphon.trace.schema import EVENTS
 from antiphon.trace.table import events_table
+from tests.support.spark_cluster import BOTH, spark_cluster
 from tests.support.traces.acks_mutations import ACKS_FAULTS
 from tests.support.traces.acks_traces import good_acks_trace
 from tests.support.traces.causal_traces import good_causal_trace
@@ -49,6 +54,7 @@ SEEDS_MAX: Final = 1500
 GOOD_FAMILIES: Final = ("membership", "changes", "sequencer", "safe", "intergroup")
 """Crashes, partitions, false suspicions; joins, leaves and merges; every service of InterGroup."""
 ROWS_PER_FILE: Final = 200_000
+PLACES: Final = ("in-process", "local", "cluster")
 
 Source = Callable[[int], pa.Table]
 
@@ -114,8 +120,8 @@ class Score:
     alarms: dict[str, set[str]]
 
 
-def score(spark: SparkSession, directory: Path, faults: Sequence[Seeded], traces: int, good: int) -> Score:
-    """Write the dataset into an empty directory, and judge it."""
+def written(directory: Path, faults: Sequence[Seeded], traces: int, good: int) -> dict[str, Seeded]:
+    """Write the dataset into an empty directory; returns the fault of each run that has one."""
     fault_of: dict[str, Seeded] = {}
     shelf = _PackedRuns(directory / "events")
     for fault in faults:
@@ -127,12 +133,17 @@ def score(spark: SparkSession, directory: Path, faults: Sequence[Seeded], traces
         family = GOOD_FAMILIES[number % len(GOOD_FAMILIES)]
         shelf.put(f"good: {family}, {number}", simulated(family, 1 + number // len(GOOD_FAMILIES)))
     shelf.close()
+    return fault_of
+
+
+def score(verdicts: Iterable[Verdict], fault_of: Mapping[str, Seeded], good: int) -> Score:
+    """What the verdicts on a dataset say about the checkers."""
     raised: defaultdict[str, set[str]] = defaultdict(set)
-    for verdict in verify(spark, directory):
+    for verdict in verdicts:
         found = "harness error" if verdict.outcome == "harness error" else verdict.property
         raised[verdict.run].update([found] if verdict.violations else [])
     assert len(raised) == len(fault_of) + good
-    mutants = dict.fromkeys((fault.name for fault in faults), 0)
+    mutants = dict.fromkeys((fault.name for fault in fault_of.values()), 0)
     for fault in fault_of.values():
         mutants[fault.name] += 1
     missed = {run: raised[run] for run, fault in fault_of.items() if not fault.mutation.is_caught(raised[run])}
@@ -165,23 +176,65 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--traces", type=int, default=100, help="of each fault")
     parser.add_argument("--good", type=int, default=1000, help="runs without a fault in the trace")
+    parser.add_argument("--where", choices=(*PLACES, "all"), default="local", help="judge here; all three must agree")
     asked = parser.parse_args()
-    spark = spark_session()
+    faults = [*seeded()]
     with tempfile.TemporaryDirectory() as scratch:
-        told = score(spark, Path(scratch), [*seeded()], asked.traces, asked.good)
+        runs = Path(scratch) / "runs"
+        fault_of = written(runs, faults, asked.traces, asked.good)
+        places = PLACES if asked.where == "all" else (asked.where,)
+        verdicts = {place: judged(place, runs, Path(scratch)) for place in places}
+    scores = {place: score(found, fault_of, asked.good) for place, found in verdicts.items()}
+    _print_each(scores[places[0]])
+    perfect = [place for place, told in scores.items() if _is_perfect(place, told, len(faults))]
+    is_equal = all(found == verdicts[places[0]] for found in verdicts.values())
+    if len(places) > 1:
+        number = len(verdicts[places[0]])
+        print(f"{number:,} verdicts, {'equal' if is_equal else 'NOT equal'} in {', '.join(places)}")  # noqa: T201
+    sys.exit(0 if len(perfect) == len(places) and is_equal else 1)
+
+
+def judged(place: str, runs: Path, scratch: Path) -> list[Verdict]:
+    """The verdicts on the dataset, from one of `PLACES`."""
+    began = time.perf_counter()
+    if place == "in-process":
+        verdicts = verify_in_process(runs)
+    elif place == "local":
+        verdicts = _by_spark(runs, None)
+    else:
+        folder = scratch / "cluster"
+        folder.mkdir()
+        with spark_cluster(folder, apart=False) as cluster:
+            verdicts = _by_spark(runs, cluster.url)
+    print(f"judged {place} in {time.perf_counter() - began:.0f} s", flush=True)  # noqa: T201
+    return verdicts
+
+
+def _by_spark(runs: Path, master: str | None) -> list[Verdict]:
+    spark = spark_session(master, conf=dict(setting.split("=") for setting in BOTH) if master else None)
+    try:
+        return verify(spark, runs)
+    finally:
+        spark.stop()
+
+
+def _print_each(told: Score) -> None:
     for name, traces in told.mutants.items():
         missed = sum(run.startswith(f"{name}, ") for run in told.missed)
         print(f"{traces - missed:>6,} of {traces:>6,} caught  {name}")  # noqa: T201
     for what, runs in (("missed", told.missed), ("false alarm", told.alarms)):
         for run, raised in runs.items():
             print(f"{what}: {run} raised {', '.join(sorted(raised)) or 'nothing'}")  # noqa: T201
-    total, places = sum(told.mutants.values()), len(told.mutants)
+
+
+def _is_perfect(place: str, told: Score, faults: int) -> bool:
+    total = sum(told.mutants.values())
     share = (total - len(told.missed)) / total
     print(  # noqa: T201
-        f"mutation score {share:.1%}: {total - len(told.missed):,} of {total:,} traces, {places} faults; "
-        f"{len(told.alarms):,} false alarms on {told.good:,} good runs"
+        f"{place}: mutation score {share:.1%}: {total - len(told.missed):,} of {total:,} traces, "
+        f"{len(told.mutants)} of {faults} faults; {len(told.alarms):,} false alarms on {told.good:,} good runs"
     )
-    sys.exit(1 if told.missed or told.alarms or not all(told.mutants.values()) else 0)
+    return not told.missed and not told.alarms and len(told.mutants) == faults
 
 
 if __name__ == "__main__":

@@ -14,16 +14,23 @@ from urllib.request import Request, urlopen
 from pyarrow import fs
 
 from antiphon.trace.places import Remote
+from tests.support.hosts import Host
 from tests.support.patience import SECONDS_MAX
 
+_ROOT: Final = Path(__file__).parents[2]
 KEY, SECRET = "the-key", "the-secret-that-is-never-shown"
 _READY: Final = re.compile(r"Running on (http://\S+?)[\x1b\s]")
 
 
+_HERE: Final = Host()
+_BUCKET: Final = "import sys; from tests.support.store import new_bucket; new_bucket(*sys.argv[1:])"
+
+
 @contextmanager
-def s3_server() -> Iterator[str]:
-    """The address of the interface; it holds nothing at first."""
-    command = [sys.executable, "-c", "from moto.server import main; main()", "-H", "127.0.0.1", "-p", "0"]
+def s3_server(host: Host = _HERE, *buckets: str) -> Iterator[str]:
+    """The address of the interface on that host; it holds nothing but these buckets at first."""
+    server = [sys.executable, "-c", "from moto.server import main; main()", "-H", host.address, "-p", "0"]
+    command = host.command(*server)
     environ = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
     process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdout is not None
@@ -35,6 +42,8 @@ def s3_server() -> Iterator[str]:
             said += line
         log = threading.Thread(target=process.stdout.read)  # else its log fills the pipe
         log.start()
+        for bucket in buckets:
+            subprocess.run(host.command(sys.executable, "-c", _BUCKET, ready[1], bucket), cwd=_ROOT, check=True)
         yield ready[1]
     finally:
         process.terminate()

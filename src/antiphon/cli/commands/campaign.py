@@ -30,7 +30,7 @@ from antiphon.cli.shared.sessions import (
     spark_choice,
     started,
 )
-from antiphon.errors import ConfigurationError
+from antiphon.errors import ConfigurationError, NotShared
 from antiphon.properties.promises import NOT_JUDGED
 from antiphon.properties.verdicts.wording import promise
 from antiphon.scenario.read import run_id
@@ -119,7 +119,7 @@ def _judge(request: _Request, tally: Tally) -> None:
         try:
             with progress("judging") as advance:
                 work = Work(runner, runner.lost, OUTCOMES)
-                spread(partial(started, request.spark), work, request.seeds, parts, advance)
+                spread(partial(started, request.spark, light=True), work, request.seeds, parts, advance)
         finally:
             rows = results(parts, OUTCOMES)
             outcomes = outcomes_of(rows)
@@ -137,7 +137,10 @@ def _workplace(request: _Request) -> Iterator[Place]:
     if request.directory is None:
         # A worker that outlives an interrupt may still write there: that must not hide the interrupt.
         with TemporaryDirectory(prefix="antiphon-campaign-", ignore_cleanup_errors=True) as scratch:
-            yield Path(scratch)
+            try:
+                yield Path(scratch)
+            except NotShared as error:
+                raise ConfigurationError(f"{error}; name such a directory with --out") from error
         return
     with continued(request.directory, _plan(request), force=request.force) as place:
         yield place

@@ -169,7 +169,7 @@ def _compared(request: _Request, cut_off: frozenset[str], directory: Place, choi
     from antiphon.pipeline.jobs.verify import verify  # noqa: PLC0415
     from antiphon.report.comparison import Comparison, Contender, judgements  # noqa: PLC0415
 
-    spark, found = started(choice), Dataset.of(directory)
+    spark, found = started(choice, light=True), Dataset.of(directory)
     with progress("judging what is promised") as advance:
         promised = verify(spark, found, progress=advance)
     with progress("judging everything") as advance:

@@ -68,7 +68,7 @@ def demo(
         write_run(aside, outcome.record, outcome.scenario_toml)
     if not json:
         _narrate(played)
-    spark = started(choice)
+    spark = started(choice, light=True)
     with progress("judging") as advance:
         found = Dataset.of(directory)
         verdicts = verify(spark, found, progress=advance)

@@ -140,7 +140,13 @@ def _swept(request: _Request) -> "tuple[list[CombinationSummary], dict[str, Any]
         runner = Runner(request.limit, place if request.traces else None)
         with _kept_when_interrupted(request, parts, RESULTS):
             with progress("simulating") as advance:
-                spread(partial(started, request.spark), Work(runner, runner.lost, RESULTS), items, parts, advance)
+                spread(
+                    partial(started, request.spark, light=True),
+                    Work(runner, runner.lost, RESULTS),
+                    items,
+                    parts,
+                    advance,
+                )
             rows = results(parts, RESULTS)
             table = figure_table(request.sweep, rows)
             summary = summaries(request.sweep, table)

@@ -93,18 +93,18 @@ def _setting(text: str) -> tuple[str, str]:
     return key, value
 
 
-def started(choice: SparkChoice) -> "SparkSession":
-    """The Spark session of this command."""
+def started(choice: SparkChoice, *, light: bool = False) -> "SparkSession":
+    """The Spark session of this command; `light` if Python tasks do all its work."""
     from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415 - Spark takes a second to import
 
     with waiting("starting Spark"):
-        return spark_session(choice.master, conf=choice.conf, ship_packages=choice.ship_packages)
+        return spark_session(choice.master, conf=choice.conf, ship_packages=choice.ship_packages, light=light)
 
 
 def started_unless(quick: bool, choice: SparkChoice) -> "SparkSession | None":
     """The Spark session of this command; None if the work is to be done in this process."""
     if not quick and find_spec("pyspark") is not None:
-        return started(choice)
+        return started(choice, light=True)
     if choice:
         raise ConfigurationError(
             "--master, --conf, --driver-memory and --ship-packages need PySpark and go without --quick: "

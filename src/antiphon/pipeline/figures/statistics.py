@@ -70,6 +70,9 @@ class _Measurement:
                 rows += [{"share": place, **self._counted(run, totals)} for run in self._runs(unit)]
             except TraceError as error:
                 rows.append({"share": place, "error": _located(unit.files, str(error))})
+            except OSError as error:  # a worker of a cluster may not see the files
+                sentence = str(error).split(". ", maxsplit=1)[0]
+                rows.append({"share": place, "error": f"{unit.files[0]} cannot be read: {sentence}"})
         rows += [{"share": place, "part": part, "totals": each.packed()} for part, each in totals.items()]
         yield pa.Table.from_pylist(rows, schema=_RESULTS)
 

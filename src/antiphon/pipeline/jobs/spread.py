@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from antiphon.errors import TraceError
+from antiphon.errors import NotShared, TraceError
 from antiphon.pipeline.spark.interrupts import interrupt_held_back
 from antiphon.pipeline.spark.job import TASKS_PER_CORE, Progress, collected
 from antiphon.pipeline.spark.session import as_trace_error
@@ -34,6 +34,9 @@ DEATHS_MAX: Final = 2
 """An item is abandoned after it has killed this many workers; one may be killed by chance."""
 _PLACE: Final = pa.field("place", pa.int64(), nullable=False)
 """The position of the row's item among all items."""
+_BLIND: Final = "host string"
+"""A row that a task sends back: the host of a worker that does not see the folder. To try again elsewhere would hide
+that, and give a result whenever chance is kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +119,11 @@ def _run(
     def worked_through(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column("id").to_pylist():
+                if is_local(parts) and not parts.is_dir():
+                    yield pa.RecordBatch.from_pydict({"host": [socket.gethostname()]})
+                    return
                 places = open_places[number::tasks]
                 _work_through(work, items, places, parts / _name(places[0], job))
-            yield batch
 
     def advance(done: int, of: int) -> None:
         progress(len(items) - len(open_places) + len(open_places) * done // of, len(items))
@@ -126,8 +131,10 @@ def _run(
     with as_trace_error(parts.parent):
         with interrupt_held_back():
             numbers = spark.range(0, tasks, 1, numPartitions=tasks)
-            results = numbers.mapInArrow(worked_through, numbers.schema)
-        collected(results, tasks, advance, "antiphon spread")
+            results = numbers.mapInArrow(worked_through, _BLIND)
+        blind = collected(results, tasks, advance, "antiphon spread")
+    for host in blind["host"].to_pylist():
+        raise NotShared(str(parts), host)
     missing = {*range(len(items))} - _places(parts)
     if missing:
         raise TraceError(f"{len(missing):,} of {len(items):,} results are not in {parts}: all workers must share it")
@@ -143,8 +150,6 @@ def _name(first: int, job: UUID) -> str:
 
 def _work_through(work: Work[Item], items: Sequence[Item], places: Sequence[int], part: Place) -> None:
     """Work on a slice of the items, and write the part."""
-    if is_local(part) and not part.parent.is_dir():
-        raise TraceError(f"{part.parent} does not exist on {socket.gethostname()}: all workers must share it")
     note = part.with_suffix(".at")
     deaths = note.read_text("utf-8").split() if note.exists() else []
     rows = []

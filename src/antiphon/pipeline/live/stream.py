@@ -6,7 +6,7 @@ state knows which rows it has counted. So no row is lost or counted twice, whene
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
@@ -19,9 +19,10 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives 
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
-from antiphon.errors import ConfigurationError, TraceError
+from antiphon.errors import ConfigurationError, NotShared, TraceError
 from antiphon.pipeline.dataset import find_event_files
 from antiphon.pipeline.footers import checked
+from antiphon.pipeline.jobs.sight import require_shared
 from antiphon.pipeline.live.figures import Figures, figures
 from antiphon.pipeline.live.latencies import Spread
 from antiphon.pipeline.live.places import Place, find
@@ -85,8 +86,8 @@ class Watch:
         return find(self._directory)
 
     def _follow(self, place: Place, show: Show) -> None:
-        if place.whole:
-            find_event_files(place.directory)  # report damaged files at once
+        files = find_event_files(place.directory) if place.whole else []  # report damaged files at once
+        self._require_shared(place, files)
         resumed = self._marks(place).exists()
         with self._explained(place, resumed=resumed), self._query(place) as query:
             while query.isActive:
@@ -97,6 +98,13 @@ class Watch:
                 time.sleep(_POLL_SECONDS)
             query.awaitTermination()  # raises its error
         show(self.figures)
+
+    def _require_shared(self, place: Place, files: Sequence[Path]) -> None:
+        try:
+            require_shared(self._spark, place.directory, [place.events, *files])
+        except NotShared:
+            if not self._has_moved(place):
+                raise
 
     def _check_new(self, place: Place) -> None:
         """Check new files, because Spark skips an empty file and reads a missing column as nulls."""

@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from antiphon.errors import TraceError
 from antiphon.pipeline.footers import cause
 from antiphon.pipeline.spark.job import TASKS_PER_CORE, collected, silent
-from antiphon.trace.places import Place, is_local, opened, written
+from antiphon.trace.places import Place, is_local, listed, opened, written
 
 ROWS_PER_GROUP: Final = 250_000
 """Rows come from Java in small batches; this many are held back to make one row group."""
@@ -63,6 +63,9 @@ def write_parquet(frame: DataFrame, folder: Place, schema: pa.Schema, title: str
     rows = sum(collected(frame.mapInArrow(write, "rows long"), 1, silent, title)["rows"].to_pylist())
     if not rows:
         _written(iter(schema.empty_table().to_batches()), folder / "part-00000.parquet", schema, even_empty=True)
+    found = sum(pq.read_metadata(opened(part)).num_rows for part, _ in listed(folder, ".parquet"))
+    if found != rows:  # a worker has another folder under the same path
+        raise TraceError(f"{rows - found:,} of {rows:,} rows are not in {folder}: all workers must share it")
     return int(rows)
 
 

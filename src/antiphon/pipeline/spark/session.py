@@ -47,6 +47,8 @@ _REQUIRED: Final = {
 }
 """Settings that results depend on; they cannot be chosen."""
 _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
+_LIGHT: Final = "-XX:TieredStopAtLevel=1"
+"""For Java that only hands out tasks: its optimizing compiler would compete with the tasks. The user may replace it."""
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
 _OF_A_SESSION: Final = (*_REQUIRED, "spark.sql.sources.parallelPartitionDiscovery.threshold")
 """Settings that are applied even if other code has started Spark in this process."""
@@ -61,11 +63,13 @@ def spark_session(
     *,
     conf: Mapping[str, str] | None = None,
     ship_packages: bool = False,
+    light: bool = False,
 ) -> SparkSession:
     """The session of this process, started if there is none; `master` is `local[*]` unless given.
 
     `conf`: settings of Spark. They replace those of the user's configuration files, and these replace our defaults.
     `ship_packages`: send the packages that tasks import to the workers, which then need only Python.
+    `light`: Python tasks do all the work. Java then starts sooner on this machine, and is slower at queries.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -81,6 +85,8 @@ def spark_session(
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     with interrupt_held_back() as interrupt:  # interrupted while it starts, pyspark would leave a Java behind
         shipped = _shipped(scratch, chosen) if ship_packages else {}
+        options = [_log_option(), _LIGHT if light and _is_local(master) else None, chosen.get(_JAVA_OPTIONS)]
+        chosen |= {_JAVA_OPTIONS: " ".join(filter(None, options))}
         session = _started(master, app, scratch, interrupt, chosen, shipped)
         if _PARTITIONS not in chosen:
             session.conf.set(_PARTITIONS, 2 * session.sparkContext.defaultParallelism)
@@ -88,6 +94,11 @@ def spark_session(
             archive = shutil.make_archive(str(scratch / "antiphon"), "zip", _PACKAGE.parent, _PACKAGE.name)
             session.sparkContext.addPyFile(archive)
     return session
+
+
+def works_here(spark: SparkSession) -> bool:
+    """Whether this machine does all the work, so that there are no workers elsewhere."""
+    return _is_local(spark.sparkContext.master or "")
 
 
 @contextmanager
@@ -129,7 +140,6 @@ def _started(
         **shipped,
         **_REQUIRED,
         "spark.master": _with_attempts(master),
-        _JAVA_OPTIONS: " ".join(filter(None, [_log_option(), chosen.get(_JAVA_OPTIONS)])),
     }
     try:
         with _environment(_variables(master)):

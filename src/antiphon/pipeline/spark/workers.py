@@ -5,6 +5,10 @@ traceback for every worker that was still writing: an interrupted command would 
 
 Between two tasks, a worker collects garbage only among the objects of tasks. To scan all objects of its modules would
 take longer than a small task takes in Spark.
+
+`spark.python.daemon.module` is a setting that Spark does not document. The collection alone could be avoided inside the
+function of a task, at the same gain. The silence could not: the tracebacks come from Spark's parent, before the first
+task begins or after a task has ended, also in a session that is idle (docs/performance.md, sweeps and campaigns).
 """
 
 import gc

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from antiphon.errors import TraceError
 from antiphon.pipeline.dataset import Dataset, events
 from antiphon.pipeline.figures.statistics import statistics
+from antiphon.pipeline.jobs.sight import Sight
 from antiphon.pipeline.jobs.verify import verdict_table
 from antiphon.pipeline.spark.parquet import read_parquet
 from antiphon.pipeline.tables import kept
@@ -98,6 +99,7 @@ class TablesOfRuns:
         is_traced = not (directory / "runs.parquet").is_file() or any(listed(directory / "events", ".parquet"))
         self._traces = Dataset.of(directory).sound() if is_traced else None
         self._measured: Mapping[Table, pa.Table] | None = None
+        self._sight = Sight()
 
     @cached_property
     def tables(self) -> Mapping[str, Table]:
@@ -106,21 +108,26 @@ class TablesOfRuns:
 
     def frame(self, spark: SparkSession, table: Table) -> DataFrame:
         if table in QUERIES:
-            return QUERIES[table](events(spark, self._dataset))
+            return QUERIES[table](self._events(spark))
         if table in self._kept:
+            self._sight.require(spark, self.directory, [self._kept[table]])
             rows = read_parquet(spark, [self._kept[table]], pq.read_schema(opened(self._kept[table])))
             return shaped(rows.filter("run IS NOT NULL AND error IS NULL") if "error" in rows.columns else rows, table)
         return shaped(spark.createDataFrame(self._rows(spark, table)), table)
 
     def _rows(self, spark: SparkSession, table: Table) -> pa.Table:
         if table.name == RUNS.name:
-            traced = () if self._traces is None else traced_runs(events(spark, self._traces))
+            traced = () if self._traces is None else traced_runs(self._events(spark))
             return runs(self.directory, traced)
         if table is VERDICTS:
             return verdict_rows(verdict_table(spark, self._dataset))
         if self._measured is None:
             self._measured = measured(statistics(spark, self._dataset, runs_max=inf))
         return self._measured[table]
+
+    def _events(self, spark: SparkSession) -> DataFrame:
+        self._sight.require(spark, self.directory, [file.place for file in self._dataset.files])
+        return events(spark, self._dataset)
 
     @property
     def _dataset(self) -> Dataset:
@@ -134,6 +141,7 @@ class WrittenTables:
     def __init__(self, directory: Place) -> None:
         require_complete(directory)
         self._directory = directory
+        self._sight = Sight()
         try:
             contents = json.loads((directory / CONTENTS).read_text("utf-8"))
             tables = [self._described(each) for each in contents["tables"]]
@@ -145,9 +153,13 @@ class WrittenTables:
 
     def frame(self, spark: SparkSession, table: Table) -> DataFrame:
         if table in BRONZE:
-            return QUERIES[table](events(spark, self._traces))
+            found = Dataset.of(self._traces).sound()
+            self._sight.require(spark, self._traces, [file.place for file in found.files])
+            return QUERIES[table](events(spark, found))
         folder = self._directory / table.layer / table.name
-        return shaped(read_parquet(spark, [path for path, _ in listed(folder, ".parquet")], table.columns), table)
+        files = [path for path, _ in listed(folder, ".parquet")]
+        self._sight.require(spark, self._directory, files)
+        return shaped(read_parquet(spark, files, table.columns), table)
 
     def _described(self, told: Mapping[str, Any]) -> Table:
         folder = self._directory / told["layer"] / told["name"]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from antiphon.pipeline.jobs.sight import require_shared
 from antiphon.pipeline.spark.job import Progress
 from antiphon.pipeline.spark.parquet import write_parquet
 from antiphon.pipeline.spark.session import as_trace_error
@@ -28,6 +29,7 @@ def write_tables(spark: SparkSession, source: TablesOfRuns, out: Place, progress
     """
     tables = [table for table in source.tables.values() if table.layer != "bronze"]
     found = list[Written]()
+    require_shared(spark, source.directory, [out])
     try:
         with as_trace_error(source.directory):
             for done, table in enumerate(tables):
