@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from antiphon.errors import TraceError
 from antiphon.trace import stores, unfinished
 from antiphon.trace.directory import appearing, run_ids, take_place
-from antiphon.trace.places import Remote, place_of
+from antiphon.trace.places import Remote, copy, place_of
 from tests.support.console import Console
 from tests.support.datasets import two_members, write
 from tests.support.store import SECRET, denying, download, new_bucket, s3_server, variables
@@ -160,9 +161,25 @@ def test_commands_with_one_plan_do_no_harm_and_another_plan_does_not_mix(bucket:
     second.__exit__(None, None, None)
     assert directory.files_below() == ["events/a.parquet", "runs.parquet"]
     assert places[0].files_below() == []
+    (directory / "_unfinished").write_text("")
     (places[2] / "runs.parquet").write_text("another index")
     take_place(places[2], directory, plan="plan.json")
     assert directory.files_below() == ["runs.parquet"]
+
+
+def test_two_commands_that_end_at_the_same_place_leave_it_marked(
+    bucket: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def with_another(source: Remote, names: list[str], target: Remote) -> None:
+        copy(source, names, target)
+        (target / "_unfinished").write_text("another command")
+        (target / "of-another.parquet").write_text("")
+
+    monkeypatch.setattr("antiphon.trace.directory.copy", with_another)
+    with pytest.raises(TraceError, match="at the same time"), appearing(bucket / "both") as aside:
+        (aside / "run.json").write_text("{}")
+    with pytest.raises(TraceError, match="is incomplete"):
+        run_ids(bucket / "both")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from antiphon.errors import TraceError, abbreviated
 from antiphon.trace import stores
-from antiphon.trace.places import AnyPlace, Place, Remote, copy, in_parallel, opened, remove, require_root, written
+from antiphon.trace.places import AnyPlace, Place, Remote, copy, in_parallel, opened, remove, require_target, written
 from antiphon.trace.schema import EVENTS
 
 
@@ -121,12 +121,13 @@ def _index_rows(directory: Place) -> Iterator[dict[str, Any]]:
 
 def run_ids(directory: Place) -> list[str]:
     """The ids of all runs of a directory, without their scenarios: these may need much memory."""
+    ids: list[str]
     with _read(directory):
         if (directory / "runs.parquet").is_file():
-            table = pq.ParquetFile(opened(directory / "runs.parquet")).read(columns=["run"])
-            return [str(run) for run in table["run"].to_pylist()]
-        return [str(json.loads((directory / "run.json").read_text("utf-8"))["run"])]
-    raise AssertionError
+            ids = pq.ParquetFile(opened(directory / "runs.parquet")).read(columns=["run"])["run"].to_pylist()
+        else:
+            ids = [str(json.loads((directory / "run.json").read_text("utf-8"))["run"])]
+    return ids
 
 
 @contextmanager
@@ -149,8 +150,7 @@ def require_complete(directory: Place) -> None:
 def check_free(directory: Place, runs: Collection[str], *, force: bool) -> None:
     """Refuse to overwrite other files; the same runs may be written again, because they are equal."""
     if isinstance(directory, Remote):
-        if not directory.path:
-            raise TraceError(f"{directory} is a whole bucket; name a directory in it for the output")
+        require_target(directory)
     elif isinstance(directory, Path) and directory.resolve() in (Path.cwd(), *Path.cwd().parents):
         raise TraceError(f"{directory} is the working directory; name a new directory for the output")
     if directory.is_file():
@@ -187,7 +187,7 @@ def appearing(directory: AnyPlace) -> Iterator[AnyPlace]:
 def _beside(directory: Place) -> Place:
     """A new empty directory in the same parent."""
     if isinstance(directory, Remote):
-        require_root(directory)
+        require_target(directory)
         return directory.with_name(f".{directory.name}-{uuid4().hex[:8]}")
     assert isinstance(directory, Path)
     directory = directory.resolve()
@@ -232,11 +232,12 @@ def _take_place_in_store(aside: Remote, directory: Remote, plan: str | None) -> 
         return plan is not None and not (aside / plan).is_file()
 
     if not is_done():
-        (directory / _MARK).write_text("", "utf-8")
+        (directory / _MARK).write_text(aside.name, "utf-8")
         try:
             copy(aside, names, directory)
             old = {*directory.files_below()} - {*names, _MARK}
             in_parallel(lambda name: (directory / name).unlink(missing_ok=True), [*old])
+            _require_alone(aside, directory, {*names, _MARK})
         except (TraceError, FileNotFoundError):
             if not is_done():
                 raise
@@ -244,3 +245,14 @@ def _take_place_in_store(aside: Remote, directory: Remote, plan: str | None) -> 
     if plan is not None:
         (aside / plan).unlink(missing_ok=True)
         remove(aside)
+
+
+def _require_alone(aside: Remote, directory: Remote, names: set[str]) -> None:
+    """TraceError, and the mark stays, if another command with other files was at the same place."""
+    try:
+        is_ours = (directory / _MARK).read_text("utf-8") == aside.name
+    except FileNotFoundError:
+        is_ours = False
+    if not is_ours or {*directory.files_below()} != names:
+        (directory / _MARK).write_text(aside.name, "utf-8")
+        raise TraceError(f"another command has written to {directory} at the same time; --force replaces it")

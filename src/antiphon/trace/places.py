@@ -202,6 +202,13 @@ def require_root(place: Remote) -> None:
         raise TraceError(f"{place} does not exist: there is no {place.root}")
 
 
+def require_target(directory: Remote) -> None:
+    """TraceError if nothing can be written there; a whole bucket is never replaced."""
+    require_root(directory)
+    if not directory.path:
+        raise TraceError(f"{directory} is a whole bucket; name a directory in it for the output")
+
+
 def is_local(place: Place) -> bool:
     """Whether other programs on this machine find it by its path."""
     return isinstance(place, Path)

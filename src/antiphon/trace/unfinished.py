@@ -20,7 +20,7 @@ from typing import Any, Final
 from antiphon import __version__
 from antiphon.errors import TraceError
 from antiphon.trace.directory import PARTS, appearing, take_place
-from antiphon.trace.places import AnyPlace, Place, Remote, require_root
+from antiphon.trace.places import AnyPlace, Place, Remote, require_target
 
 _PLAN: Final = "plan.json"
 _PACKAGE: Final = Path(__file__).parents[1]
@@ -45,7 +45,7 @@ def continued(directory: AnyPlace, plan: Mapping[str, Any], *, force: bool) -> I
     """
     aside: Any = unfinished(directory, plan)
     if isinstance(directory, Remote):
-        require_root(directory)
+        require_target(directory)
         (aside / _PLAN).write_text(_text(plan), "utf-8")
         yield aside
         take_place(aside, directory, plan=_PLAN)
