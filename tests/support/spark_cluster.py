@@ -86,7 +86,7 @@ class SparkCluster:
             timeout=SECONDS_MAX * len(asked),
             check=False,
         )
-        assert (done.returncode, done.stderr) == (0, "")
+        assert (done.returncode, done.stderr) == (0, ""), (done.returncode, done.stderr)
         return [Result(*json.loads(line)) for line in done.stdout.splitlines()]
 
 

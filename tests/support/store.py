@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 from urllib.request import Request, urlopen
@@ -30,11 +30,15 @@ _BUCKET: Final = "import sys; from tests.support.store import new_bucket; new_bu
 def s3_server(host: Host = _HERE, *buckets: str) -> Iterator[str]:
     """The address of the interface on that host; it holds nothing but these buckets at first."""
     server = [sys.executable, "-c", "from moto.server import main; main()", "-H", host.address, "-p", "0"]
-    command = host.command(*server)
     environ = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
-    process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert process.stdout is not None
-    try:
+    with ExitStack() as stack:
+        process = stack.enter_context(
+            subprocess.Popen(
+                host.command(*server), env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            )
+        )
+        assert process.stdout is not None
+        stack.callback(process.terminate)
         said = ""
         while (ready := _READY.search(said)) is None:
             line = process.stdout.readline()
@@ -42,14 +46,11 @@ def s3_server(host: Host = _HERE, *buckets: str) -> Iterator[str]:
             said += line
         log = threading.Thread(target=process.stdout.read)  # else its log fills the pipe
         log.start()
+        stack.callback(log.join, SECONDS_MAX)
+        stack.callback(process.terminate)
         for bucket in buckets:
             subprocess.run(host.command(sys.executable, "-c", _BUCKET, ready[1], bucket), cwd=_ROOT, check=True)
         yield ready[1]
-    finally:
-        process.terminate()
-        process.wait(timeout=SECONDS_MAX)
-    log.join(SECONDS_MAX)
-    process.stdout.close()
 
 
 def variables(address: str) -> dict[str, str]:

@@ -36,7 +36,8 @@ def read_parquet(spark: SparkSession, files: Sequence[Place], schema: pa.Schema)
         return spark.createDataFrame(schema.empty_table())
     if all(map(is_local, files)):
         paths = [spark_path(path) for path in files]
-        return spark.read.schema(from_arrow_schema(schema)).parquet(*paths).select(*schema.names)
+        columns = [f"`{name.replace('`', '``')}`" for name in schema.names]  # the name of a varied value has dots
+        return spark.read.schema(from_arrow_schema(schema)).parquet(*paths).select(*columns)
     tasks = min(len(files), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
