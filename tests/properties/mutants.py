@@ -46,7 +46,7 @@ from tests.support.traces.intergroup_traces import good_intergroup_trace
 from tests.support.traces.membership_mutations import MEMBERSHIP_MUTATIONS
 from tests.support.traces.mutations import CAUSAL_MUTATIONS, GROUP_MUTATIONS, MUTATIONS, Log, Mutation
 from tests.support.traces.safe_traces import SAFE_MUTATIONS, safe_trace
-from tests.support.traces.sender_mutations import SENDER_MUTATIONS, changing_senders_trace
+from tests.support.traces.sender_mutations import SENDER_MUTATIONS, changing_senders_trace, judged_in
 from tests.support.traces.stability_mutations import FLOW_MUTATIONS, STABILITY_MUTATIONS
 
 SEEDS_MAX: Final = 1500
@@ -66,11 +66,19 @@ class Seeded:
     name: str
     mutation: Mutation
     source: Source
+    judged: Callable[[int], frozenset[str]] | None = None
+    """The properties that the good trace of a seed puts to the test, where this is not the same for all seeds."""
 
     def traces(self, number: int) -> Iterator[pa.Table]:
         """The given number of traces with the fault, or fewer if it has too few places."""
-        mutants = (self.mutation.apply(Log(self.source(seed)), random.Random(seed)) for seed in range(SEEDS_MAX))
+        mutants = (self._trace(seed) for seed in range(SEEDS_MAX))
         return islice((mutant for mutant in mutants if mutant is not None), number)
+
+    def _trace(self, seed: int) -> pa.Table | None:
+        mutant = self.mutation.apply(Log(self.source(seed)), random.Random(seed))
+        if mutant is None or self.judged is None:
+            return mutant
+        return mutant if all(wanted & self.judged(seed) for wanted in self.mutation.one_of) else None
 
 
 def simulated(family: str, seed: int) -> pa.Table:
@@ -91,7 +99,8 @@ def seeded() -> Iterator[Seeded]:
         ("senders", SENDER_MUTATIONS, changing_senders_trace),
     ):
         for mutation in mutations:
-            yield Seeded(f"{family}: {mutation.name}", mutation, source)
+            judged = judged_in if family == "senders" else None
+            yield Seeded(f"{family}: {mutation.name}", mutation, source, judged)
     for fault in CLASSIC_FAULTS:
         for service in fault.services:
             yield Seeded(
@@ -183,7 +192,7 @@ def main() -> None:
         runs = Path(scratch) / "runs"
         fault_of = written(runs, faults, asked.traces, asked.good)
         places = PLACES if asked.where == "all" else (asked.where,)
-        verdicts = {place: judged(place, runs, Path(scratch)) for place in places}
+        verdicts = {place: judged_at(place, runs, Path(scratch)) for place in places}
     scores = {place: score(found, fault_of, asked.good) for place, found in verdicts.items()}
     _print_each(scores[places[0]])
     perfect = [place for place, told in scores.items() if _is_perfect(place, told, len(faults))]
@@ -194,7 +203,7 @@ def main() -> None:
     sys.exit(0 if len(perfect) == len(places) and is_equal else 1)
 
 
-def judged(place: str, runs: Path, scratch: Path) -> list[Verdict]:
+def judged_at(place: str, runs: Path, scratch: Path) -> list[Verdict]:
     """The verdicts on the dataset, from one of `PLACES`."""
     began = time.perf_counter()
     if place == "in-process":

@@ -9,7 +9,7 @@ from antiphon.properties.families import PROMISES
 from antiphon.properties.promises import JUDGED
 from tests.support.traces.handmade import verdicts, violated
 from tests.support.traces.mutations import Log, Mutation
-from tests.support.traces.sender_mutations import SENDER_MUTATIONS, changing_senders_trace
+from tests.support.traces.sender_mutations import SENDER_MUTATIONS, changing_senders_trace, judged_in
 
 SEEDS = 60
 TRACES = 2
@@ -27,18 +27,6 @@ def test_good_runs_raise_no_alarm_and_put_every_promise_to_the_test() -> None:
         assert not [verdict for verdict in found.values() if verdict.violations], seed
         seen |= {name for (name, _), verdict in found.items() if verdict.opportunities}
     assert seen == (PROMISES["intergroup", "total"] & {*JUDGED}) - {"L9"}  # every run has faults
-
-
-RESTLESS = (0, 3, 29, 58)
-"""Runs in which members change or exclude each other until shortly before the end: M6e is not judged there."""
-
-
-@cache
-def judged_in(seed: int) -> frozenset[str]:
-    """The properties that have an opportunity in a good run: its end may be too early for some."""
-    found = verdicts(changing_senders_trace(seed))
-    judged = {name for (name, _), verdict in found.items() if verdict.opportunities}
-    return frozenset(judged - {"M6e"} if seed in RESTLESS else judged)
 
 
 @pytest.mark.parametrize("mutation", SENDER_MUTATIONS, ids=lambda mutation: mutation.name)
