@@ -19,6 +19,7 @@ from antiphon.errors import TraceError
 from antiphon.properties.tables.columns import READ, as_read
 from antiphon.trace.directory import read_index
 from antiphon.trace.schema import EVENTS
+from antiphon.trace.typed import TYPED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -122,20 +123,24 @@ def one_run(files: Iterable[Path]) -> bool:
 
 def read_events(files: Iterable[Path], names: Sequence[str] = READ) -> pa.Table:
     """The files' rows as one Arrow table with these columns, by default those that the checkers read."""
-    return pa.concat_tables([_read(path, names) for path in files])
+    return pa.concat_tables([_read(path, names) for path in files], promote_options="default")
 
 
 def open_coded(path: Path) -> pq.ParquetFile:
     """Open a file to read its row groups one by one (`read_coded`)."""
     try:
-        return pq.ParquetFile(path, read_dictionary=CODED)
+        return _opened(path)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TraceError(f"{path} cannot be read: {_cause(error)}") from error
 
 
 def read_coded(path: Path, file: pq.ParquetFile, group: int, names: Sequence[str]) -> pa.Table:
-    """Read these columns of one row group; strings that repeat (`CODED`) are dictionary-encoded."""
+    """Read these columns of one row group; strings that repeat (`CODED`) are dictionary-encoded.
+
+    Typed columns that the file lacks are left out.
+    """
     try:
+        names = written(file, names)
         found = file.read_row_group(group, columns=list(names))
         columns = [
             _coded(found[name]) if name in CODED else found[name].cast(EVENTS.field(name).type) for name in names
@@ -163,10 +168,23 @@ def events(spark: "SparkSession", directory: Path) -> "DataFrame":
 def _read(path: Path, names: Sequence[str]) -> pa.Table:
     try:
         # A task has one core. Texts that repeat stay dictionary-encoded, as in Parquet.
-        found = pq.ParquetFile(path, read_dictionary=CODED).read(columns=[*names], use_threads=False).select(names)
+        file = _opened(path)
+        names = written(file, names)
+        found = file.read(columns=names, use_threads=False).select(names)
         return found.cast(pa.schema([as_read(field) for field in found.schema]))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TraceError(f"{path} cannot be read: {_cause(error)}") from error
+
+
+def _opened(path: Path) -> pq.ParquetFile:
+    footer = pq.read_metadata(path)
+    held = {footer.schema.column(index).path for index in range(footer.num_columns)}
+    return pq.ParquetFile(path, metadata=footer, read_dictionary=[name for name in CODED if name in held])
+
+
+def written(file: pq.ParquetFile, names: Iterable[str]) -> list[str]:
+    """These columns without the typed columns that the file lacks, because it was written before there were any."""
+    return [name for name in names if name not in TYPED or name in file.schema_arrow.names]
 
 
 def checked(path: Path) -> pq.FileMetaData:
@@ -180,6 +198,8 @@ def checked(path: Path) -> pq.FileMetaData:
         raise TraceError(f"{path} is truncated, damaged or not Parquet: {_cause(error)}") from error
     for wanted in EVENTS:
         if wanted.name not in schema.names:
+            if wanted.name in TYPED:
+                continue  # older traces have none; the reader derives them from `detail`
             raise TraceError(f"{path} has no column `{wanted.name}`")
         found = schema.field(wanted.name).type
         if not _compatible(found, wanted.type):

@@ -6,7 +6,7 @@ it can be told in one sentence.
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -15,6 +15,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from antiphon.pipeline.spark.interrupts import interrupt_held_back
 from antiphon.pipeline.spark.job import TASKS_PER_CORE, Progress, collected
 from antiphon.pipeline.spark.session import as_trace_error
+
+_KEPT_BYTES_MAX: Final = 256 << 20
 
 Share = TypeVar("Share")
 Work = Callable[[Iterator[tuple[int, Share]]], Iterator[pa.Table]]
@@ -41,8 +43,14 @@ def in_tasks(
                     own = ((place, shares[place]) for place in range(number, len(shares), tasks))
                     for table in work(own):
                         yield from table.to_batches()
-                        pa.default_memory_pool().release_unused()
+                        _release(pa.default_memory_pool())
 
         results = numbers.mapInArrow(done, from_arrow_schema(schema))
     with as_trace_error(directory):
         return collected(results, tasks, progress, title)
+
+
+def _release(pool: pa.MemoryPool) -> None:
+    """Return memory that is not used, if large runs are read here; small ones are read sooner if it is kept."""
+    if pool.max_memory() > _KEPT_BYTES_MAX:
+        pool.release_unused()
