@@ -223,7 +223,7 @@ def test_a_part_reads_only_row_groups_with_its_processes(
         return read_coded(path, file, group, names)
 
     monkeypatch.setattr(split, "read_coded", counted)
-    (task,) = (task for task in plan(found, 1) if task.needs == LOGS and task.processes == {"p2"})
+    (task,) = (task for task in plan(found, 1) if task.needs == LOGS and task.processes == frozenset(["p2"]))
     assert judge_part([path], found, task)[0].outcome == "pass"
     assert {processes[group] for group, _ in read} == {"p2"}
     assert not any("detail" in names and "frame_type" in names for _, names in read)

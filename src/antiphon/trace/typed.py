@@ -5,7 +5,6 @@ columns, or nulls in them. So a checker reads the columns and never the JSON, wh
 their columns are left as they are.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -41,7 +40,8 @@ _AS_THEY_ARE: Final = {
 """Columns with the value of a key."""
 _ROOM: Final = {pa.int32(): 2**31, pa.int64(): 10**18}
 """By type, numbers from here on are not taken."""
-_SERIAL: Final = re.compile(r"(.+)/(0|[1-9][0-9]{0,17})", re.DOTALL)
+_DIGITS_MAX: Final = 18
+_NO_FLOW: Final = (None, None, None, None)
 
 _Places = npt.NDArray[np.int64]
 
@@ -63,20 +63,21 @@ class _Detail(msgspec.Struct):
 def with_typed(table: pa.Table) -> pa.Table:
     """The table with all typed columns; the values of rows that lack them come from `detail`."""
     untyped = untyped_rows(table)
-    missing = [name for name in TYPED if name not in table.column_names]
-    for name in missing:
-        table = table.append_column(EVENTS.field(name), pa.nulls(len(table), EVENTS.field(name).type))
-    if not len(untyped):
-        return table
     coded = pc.dictionary_encode(_plain(table["detail"].take(pa.array(untyped))))
     derived = _derived(coded.dictionary.to_pylist())
-    place = np.arange(len(table))
-    place[untyped] = len(table) + coded.indices.to_numpy()
+    place = np.full(len(table), -1)
+    place[untyped] = coded.indices.to_numpy()
+    lacking = pa.array(place, mask=place < 0)  # taking a null gives a null
+    given = pa.array(np.where(place < 0, np.arange(len(table)), len(table) + place))
     for name in TYPED:
-        at, field = table.column_names.index(name), table.field(name)
-        column = pa.concat_arrays([_plain(table[name]), derived[name]]).take(pa.array(place))
-        encoded = column.dictionary_encode() if pa.types.is_dictionary(field.type) else column
-        table = table.set_column(at, field, encoded)
+        field = EVENTS.field(name)
+        if name not in table.column_names:
+            table = table.append_column(field, derived[name].take(lacking))
+        elif len(untyped):
+            field = table.field(name)
+            column = pa.concat_arrays([_plain(table[name]), derived[name]]).take(given)
+            encoded = column.dictionary_encode() if pa.types.is_dictionary(field.type) else column
+            table = table.set_column(table.column_names.index(name), field, encoded)
     return table
 
 
@@ -129,13 +130,18 @@ def _derived(texts: Sequence[str]) -> dict[str, pa.Array]:
     given: dict[str, Sequence[Any]] = {
         name: [getattr(each, key) for each in details] for name, key in _AS_THEY_ARE.items()
     }
-    given |= dict(zip(_NAME, zip(*(_divided(each.frame) for each in details), strict=True), strict=True))
-    given |= dict(zip(_FLOW, zip(*(_flow(each.flow) for each in details), strict=True), strict=True))
+    for columns, parts in (
+        (_NAME, [_divided(each.frame) for each in details]),
+        (_FLOW, [_flow(each.flow) for each in details]),
+    ):
+        given |= {name: [part[place] for part in parts] for place, name in enumerate(columns)}
     return {name: _array(given[name], EVENTS.field(name).type) for name in TYPED}
 
 
 def _array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     """Values of another type are nulls."""
+    if not any(each is not None for each in values):
+        return pa.nulls(len(values), type_)
     if pa.types.is_string(type_):
         return pa.array([each if isinstance(each, str) else None for each in values], type_)
     if pa.types.is_list(type_):
@@ -148,19 +154,24 @@ def _divided(name: Any) -> tuple[str | None, int | None]:
     """The name of a frame as its stream and its serial number; a name of another form is a stream."""
     if not isinstance(name, str):
         return None, None
-    found = _SERIAL.fullmatch(name)
-    return (found[1], int(found[2])) if found else (name, None)
+    stream, _, serial = name.rpartition("/")
+    is_number = serial.isdigit() and serial.isascii() and len(serial) <= _DIGITS_MAX
+    if stream and is_number and (serial[0] != "0" or serial == "0"):
+        return stream, int(serial)
+    return name, None
 
 
 def _flow(header: Any) -> Sequence[Any]:
     """Number, complete, stable and super-stable of a flow-control header; the last may be missing."""
+    if header is None:
+        return _NO_FLOW
     room = _ROOM[pa.int64()]
     if isinstance(header, list) and len(header) in (3, 4):
         first, last = header[:3], header[3] if len(header) == 4 else None
         numbers = first if last is None else header
         if all(type(each) is int and -room < each < room for each in numbers):
             return *first, last
-    return None, None, None, None
+    return _NO_FLOW
 
 
 def _are_texts(value: Any) -> bool:
