@@ -45,6 +45,7 @@ from antiphon.properties.verdicts.verdict import Verdict
 from benchmarks.judged_runs import KINDS, dataset, simulated
 
 THREADS: Final = 2
+_PACKAGE: Final = Path(antiphon.__file__).parent
 WARM_UP_RUNS: Final = 4
 APART: Final = ("O3", "O4", "S1")
 """Properties whose cost grows with more than the rows (docs/spec/properties.md 7.5 and 7.6)."""
@@ -94,7 +95,7 @@ def _shares(path: Path) -> dict[str, float]:
 
 
 _STEPS: Final = {
-    ("read", "read_events"): "reading Parquet",
+    ("dataset", "read_events"): "reading Parquet",
     ("history", "load"): "decoding",
     ("causality", "establish"): "causes (O3, O4, O8)",
     ("past", "of"): "causes (O3, O4, O8)",
@@ -103,11 +104,11 @@ _STEPS: Final = {
 
 def _label(file: Path, name: str) -> str | None:
     """The property of a checker, which is the first word of its docstring, or a step that comes before."""
-    if file.parent.name not in ("properties", "pipeline"):
-        return None
     if not name.startswith("check_"):
-        return _STEPS.get((file.stem, name))
-    module = importlib.import_module(f"antiphon.properties.{file.stem}")
+        return _STEPS.get((file.stem, name)) if file.is_relative_to(_PACKAGE) else None
+    if file.parent != _PACKAGE / "properties" / "checks":
+        return None
+    module = importlib.import_module(f"antiphon.properties.checks.{file.stem}")
     return str(getattr(module, name).__doc__).split(":")[0].split()[0]
 
 

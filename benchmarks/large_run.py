@@ -28,8 +28,10 @@ import pyarrow.parquet as pq
 
 from antiphon.scenario.read import parse_scenario, run_id
 from antiphon.sim.run import simulate
+from antiphon.trace.directory import ROWS_PER_GROUP, event_writer
 from antiphon.trace.schema import EVENTS
 from antiphon.trace.table import events_table
+from antiphon.trace.typed import TYPED, with_typed
 from benchmarks.memory import Peak
 
 SCENARIO = """
@@ -58,7 +60,7 @@ interval = "10ms"
 """
 BEGIN_NS, PERIOD_NS = 1_000_000_000, 500_000_000
 """The middle, which is repeated; the same time after it is compared with it."""
-ROWS_PER_GROUP, ROWS_PER_FILE = 120_000, 600_000
+ROWS_PER_FILE = 5 * ROWS_PER_GROUP
 
 _FLOW = r'^(?P<a>.*"flow":\[)(?P<n>\d+),(?P<c>\d+),(?P<s>\d+)(?P<b>.*)$'
 _FRAME = r'^(?P<a>.*"frame":"[^"]*/)(?P<f>\d+)(?P<b>".*)$'
@@ -105,7 +107,8 @@ class Steady:
             "upto": self._upto(rows["upto"].combine_chunks(), times),
             "detail": self._detail(rows["detail"].combine_chunks(), times * self.stamps),
         }
-        return pa.table([columns[field.name] for field in EVENTS], schema=EVENTS)
+        told = {name: column for name, column in columns.items() if name not in TYPED}
+        return with_typed(pa.table(told)).select(EVENTS.names).cast(EVENTS)
 
     def _upto(self, upto: pa.MapArray, times: Ints) -> pa.MapArray:
         lengths = np.diff(upto.offsets.to_numpy())
@@ -174,9 +177,9 @@ def write(directory: Path, rows: int) -> int:
                 if writer is not None:
                     writer.close()
                 path = folder / f"part-{number:05}.parquet"
-                writer = pq.ParquetWriter(path, EVENTS, compression="zstd", write_statistics=["run", "process", "kind"])
+                writer = event_writer(path)
                 in_file, number = 0, number + 1
-            writer.write_table(piece, row_group_size=ROWS_PER_GROUP)
+            writer.write_table(piece, ROWS_PER_GROUP)
             in_file, written = in_file + len(piece), written + len(piece)
     if writer is not None:
         writer.close()

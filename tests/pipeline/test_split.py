@@ -1,6 +1,6 @@
 """A run judged in parts gets the same verdicts as the whole run: outcome, counts, example and note."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -11,18 +11,22 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antiphon.campaign.families import FAMILIES
+from antiphon.pipeline.dataset import read_coded
+from antiphon.pipeline.jobs import split
 from antiphon.pipeline.jobs.shares import Share, deal, pointless, put_together
-from antiphon.pipeline.jobs.split import plan
+from antiphon.pipeline.jobs.split import judge_part, plan
 from antiphon.pipeline.jobs.survey import survey
 from antiphon.pipeline.jobs.verify import verify
 from antiphon.properties.judge import judge, judge_all
 from antiphon.properties.promises import JUDGED
 from antiphon.properties.registry import CHECKERS, LOGS
+from antiphon.properties.run_tables import RunTables
 from antiphon.properties.tables.history import BULK, LackingError, load
 from antiphon.properties.verdicts.verdict import Verdict
-from antiphon.scenario.read import read_scenario
+from antiphon.scenario.read import parse_scenario, read_scenario, run_id
 from antiphon.sim.run import simulate
 from antiphon.trace.table import events_table
+from antiphon.trace.typed import TYPED
 from tests.properties.mutants import seeded, simulated
 from tests.support.datasets import of_run, row, table, two_members, unit, write
 from tests.support.traces.handmade import good_trace, trio
@@ -178,3 +182,48 @@ def test_files_with_several_runs_are_not_dealt_out(tmp_path: Path) -> None:
     path = write(tmp_path, of_run(two_members(), "r1") + of_run(two_members(), "r2"))
     shares: list[Share] = deal(unit(path), judge_all, frozenset(), 5)
     assert [share.task for share in shares] == [None]
+
+
+@pytest.fixture
+def steady() -> pa.Table:
+    """A run without faults."""
+    group = '[[group]]\nname = "g"\nmembers = 3\n'
+    scenario = parse_scenario(f'name = "steady"\n{group}[[workload]]\ngroup = "g"\nmessages = 20\ninterval = "5ms"\n')
+    return events_table(run_id(scenario), simulate(scenario).histories)
+
+
+def test_an_old_trace_in_parts(steady: pa.Table, tmp_path: Path) -> None:
+    expected = judge(steady)
+    assert in_parts(tmp_path / "new", steady, 300, frozenset()) == expected
+    assert in_parts(tmp_path / "old", steady.drop_columns(TYPED), 300, frozenset()) == expected
+
+
+def test_checkers_of_a_quiet_run_read_no_bulk(steady: pa.Table, tmp_path: Path) -> None:
+    """L1, L5 and L9 ask for frames in transit only if something has to be excused."""
+    found = survey(written(tmp_path / "run", steady))
+    history = load(pa.concat_tables([found.backbone, found.shadows]), kinds=frozenset())
+    for checker in CHECKERS:
+        if checker.property_id in ("L1", "L5", "L9"):
+            assert checker.judge(RunTables(history))
+
+
+def test_a_part_reads_only_row_groups_with_its_processes(
+    steady: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes = sorted(set(steady["process"].to_pylist()))
+    path = tmp_path / "run.parquet"
+    with pq.ParquetWriter(path, steady.schema) as writer:
+        for name in processes:
+            writer.write_table(steady.filter(pc.equal(steady["process"], name)))
+    found = survey([path])
+    read = []
+
+    def counted(path: Path, file: pq.ParquetFile, group: int, names: Sequence[str]) -> pa.Table:
+        read.append((group, tuple(names)))
+        return read_coded(path, file, group, names)
+
+    monkeypatch.setattr(split, "read_coded", counted)
+    (task,) = (task for task in plan(found, 1) if task.needs == LOGS and task.processes == frozenset(["p2"]))
+    assert judge_part([path], found, task)[0].outcome == "pass"
+    assert {processes[group] for group, _ in read} == {"p2"}
+    assert not any("detail" in names and "frame_type" in names for _, names in read)

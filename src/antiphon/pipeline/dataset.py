@@ -21,6 +21,7 @@ from antiphon.properties.tables.columns import READ, as_read
 from antiphon.trace.directory import require_complete, run_ids
 from antiphon.trace.places import AnyPlace, Place, is_local, listed, opened, require_reachable
 from antiphon.trace.schema import EVENTS
+from antiphon.trace.typed import TYPED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -158,20 +159,24 @@ def unit_of(files: Sequence[EventFile]) -> Unit:
 
 def read_events(files: Iterable[Place], names: Sequence[str] = READ) -> pa.Table:
     """The files' rows as one Arrow table with these columns, by default those that the checkers read."""
-    return pa.concat_tables([_read(path, names) for path in files])
+    return pa.concat_tables([_read(path, names) for path in files], promote_options="default")
 
 
 def open_coded(path: Place) -> pq.ParquetFile:
     """Open a file to read its row groups one by one (`read_coded`)."""
     try:
-        return pq.ParquetFile(opened(path), read_dictionary=CODED)
+        return _opened(path)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TraceError(f"{path} cannot be read: {cause(error)}") from error
 
 
 def read_coded(path: Place, file: pq.ParquetFile, group: int, names: Sequence[str]) -> pa.Table:
-    """Read these columns of one row group; strings that repeat (`CODED`) are dictionary-encoded."""
+    """Read these columns of one row group; strings that repeat (`CODED`) are dictionary-encoded.
+
+    Typed columns that the file lacks are left out.
+    """
     try:
+        names = held_columns(file, names)
         found = file.read_row_group(group, columns=list(names))
         columns = [
             _coded(found[name]) if name in CODED else found[name].cast(EVENTS.field(name).type) for name in names
@@ -209,8 +214,21 @@ def events(spark: "SparkSession", source: Source) -> "DataFrame":
 def _read(path: Place, names: Sequence[str]) -> pa.Table:
     try:
         # A task has one core. Texts that repeat stay dictionary-encoded, as in Parquet.
-        file = pq.ParquetFile(opened(path), read_dictionary=CODED)
-        found = file.read(columns=[*names], use_threads=False).select(names)
+        file = _opened(path)
+        names = held_columns(file, names)
+        found = file.read(columns=names, use_threads=False).select(names)
         return found.cast(pa.schema([as_read(field) for field in found.schema]))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TraceError(f"{path} cannot be read: {cause(error)}") from error
+
+
+def _opened(path: Place) -> pq.ParquetFile:
+    source = opened(path)
+    footer = pq.read_metadata(source)
+    held = {footer.schema.column(index).path for index in range(footer.num_columns)}
+    return pq.ParquetFile(source, metadata=footer, read_dictionary=[name for name in CODED if name in held])
+
+
+def held_columns(file: pq.ParquetFile, names: Iterable[str]) -> list[str]:
+    """These columns without the typed columns that the file lacks, because it was written before there were any."""
+    return [name for name in names if name not in TYPED or name in file.schema_arrow.names]

@@ -16,6 +16,7 @@ from antiphon.errors import TraceError
 from antiphon.trace import stores
 from antiphon.trace.places import Place, in_parallel, opened
 from antiphon.trace.schema import EVENTS
+from antiphon.trace.typed import TYPED
 
 _REQUIRED: Final = frozenset(field.name for field in EVENTS if not field.nullable)
 
@@ -73,6 +74,8 @@ def _difference(schema: pa.Schema) -> str | None:
     """How a schema differs from that of events; None if rows can be read with it. Most files have the same one."""
     for wanted in EVENTS:
         if wanted.name not in schema.names:
+            if wanted.name in TYPED:
+                continue  # older traces have none; the reader derives them from `detail`
             return f"has no column `{wanted.name}`"
         found = schema.field(wanted.name).type
         if not _compatible(found, wanted.type):

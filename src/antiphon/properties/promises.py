@@ -4,13 +4,14 @@ A property is judged among the processes whose service in a group offers it. Thi
 services, which therefore has no verdict of its own.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
 from antiphon.errors import ConfigurationError, TraceError
-from antiphon.properties.families import BUILT_IN, CLOSED, PROMISES, SENDING, Codes, Promised, promised_by
+from antiphon.properties.families import BUILT_IN, CLOSED, PROMISES, SENDING, Promised, promised_by
 from antiphon.properties.tables.columns import KIND, BoolArray, IntArray
 from antiphon.properties.tables.history import Deliveries, History
 from antiphon.properties.tables.roles import Roles
@@ -95,9 +96,9 @@ class Promises:
         """By process and group: nothing is delivered to it there."""
         self.delivers: BoolArray = self._has_service(lambda service: service not in ("", SENDING))
         # The code -1 selects the empty name at the end, which promises nothing.
-        self._kinds = [(protocol, service) for protocol in (*self._protocols, "") for service in (*self._services, "")]
+        kinds = [(protocol, service) for protocol in (*self._protocols, "") for service in (*self._services, "")]
         protocol, width = self._protocol % (len(self._protocols) + 1), len(self._services) + 1
-        self._kind: IntArray = protocol[:, None] * width + self._service % width
+        self._named = _Named(kinds, protocol[:, None] * width + self._service % width)
         self._changed = _changed(history)
 
     def pairs(self, property_id: str) -> BoolArray:
@@ -110,11 +111,10 @@ class Promises:
 
     def offered(self, property_id: str) -> BoolArray:
         """By process and group: the property is promised there, regardless of what is required."""
-        offered = self._named_in(property_id, lambda promised: promised.services)
-        closed: BoolArray = np.isin(self.view_change, CLOSED)
-        offered |= self._named_in(property_id, lambda promised: promised.closed) & closed
-        halted: BoolArray = self.view_change == "halted"
-        offered |= self._named_in(property_id, lambda promised: promised.halted) & halted
+        offered = self._named.within(property_id, "services")
+        closed, halted = self._ways
+        offered |= self._named.within(property_id, "closed") & closed
+        offered |= self._named.within(property_id, "halted") & halted
         if property_id in _UNSEQUENCED:
             offered &= ~self.asymmetric
         if property_id in _SEQUENCED_UNCHANGED:
@@ -132,9 +132,14 @@ class Promises:
             offered &= ~agreed | _asked(self._history)
         if property_id in COMING:
             offered &= _formed(self._history) if property_id == "D12" else _recovered(self._history)
-        offered &= ~(self._named_in(property_id, lambda promised: promised.unchanged) & self._changed)
+        offered &= ~(self._named.within(property_id, "unchanged") & self._changed)
         crashed = self._history.logs.crashed[:, None]
-        return offered & ~(self._named_in(property_id, lambda promised: promised.alive) & crashed)
+        return offered & ~(self._named.within(property_id, "alive") & crashed)
+
+    @cached_property
+    def _ways(self) -> tuple[BoolArray, BoolArray]:
+        """By process and group: views are installed in a closed way; senders halt."""
+        return np.isin(self.view_change, CLOSED), self.view_change == "halted"
 
     def _undisturbed(self) -> BoolArray:
         """By process of a family without receive-only processes: the run has no fault, crash, join or leave."""
@@ -156,9 +161,7 @@ class Promises:
     @property
     def hurries(self) -> BoolArray:
         """By process and group: it chose a service that delivers earlier than the order of the whole group."""
-        return self.of_family(lambda promised: promised.onlookers)[:, None] & ~self._named_in(
-            "O4", lambda promised: promised.services
-        )
+        return self.of_family(lambda promised: promised.onlookers)[:, None] & ~self._named.within("O4", "services")
 
     def frees(self, what: str) -> BoolArray:
         """By process and group: this is what it holds until it is stable (`Promised.frees`)."""
@@ -204,12 +207,6 @@ class Promises:
         """The name of the service that a process chose in a group, empty if it has none."""
         code = self._service[process, group]
         return self._services[code] if code >= 0 else ""
-
-    def _named_in(self, property_id: str, table: Callable[[Promised], Codes]) -> BoolArray:
-        """By process and group: the property is in that table of its family, under its service."""
-        named = [property_id in table(promised_by(protocol)).get(service, ()) for protocol, service in self._kinds]
-        found: BoolArray = np.array(named, np.bool_)[self._kind]
-        return found
 
     def _has_service(self, holds: Callable[[str], bool]) -> BoolArray:
         return np.array([holds(service) for service in (*self._services, "")], np.bool_)[self._service]
@@ -275,6 +272,24 @@ class Promises:
         ):
             if self._service[process, group] < 0:
                 self._service[process, group] = self._service[:, group].max()
+
+
+class _Named:
+    """What the tables of families name, by process and group. Sixty properties ask, so each table is read once."""
+
+    def __init__(self, kinds: Sequence[tuple[str, str]], kind: IntArray) -> None:
+        """`kinds`: protocols with services; `kind`: by process and group, the position of its kind."""
+        self._kinds, self._kind = kinds, kind
+        self._tables: dict[str, list[Container[str]]] = {}
+
+    def within(self, property_id: str, table: str) -> BoolArray:
+        """By process and group: the property is in that table of its family, under its service."""
+        known = self._tables.get(table)
+        if known is None:
+            families = [(promised_by(protocol), service) for protocol, service in self._kinds]
+            known = self._tables[table] = [getattr(family, table).get(service, ()) for family, service in families]
+        found: BoolArray = np.array([property_id in named for named in known], np.bool_)[self._kind]
+        return found
 
 
 def _changed(history: History) -> BoolArray:

@@ -7,7 +7,7 @@ group, are enough for the verdict on these, and the verdicts of the parts add up
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import Final
 
@@ -64,7 +64,7 @@ class RowNeeds:
     by_group: bool = False
     """True if the rows of one group are enough for the verdict on that group."""
     with_text: _Kinds = _NONE
-    """Kinds whose columns `detail` and `peer` it reads."""
+    """Kinds whose columns `detail` and `peer`, or typed columns, it reads."""
     rare: _Kinds = _NONE
     """Kinds that it rarely needs. It is tried without them first, and again with them if it raises LackingError."""
 
@@ -139,12 +139,17 @@ class Checker:
     needs: RowNeeds
     over_groups: bool = True
     """True if it gives one verdict for each group, False if it gives one for the run."""
+    tables: tuple[str, ...] = field(init=False)
+    """The names of its parameters, read once: looking at a signature takes as long as a small check."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tables", tuple(signature(self.check).parameters))
 
     def judge(self, tables: RunTables) -> list[Verdict]:
         """Return its verdicts. If no process promises the property, nothing is computed."""
         if not tables.promises.groups(self.property_id).any():
             return not_promised(tables.history, self.property_id, over_groups=self.over_groups)
-        return self.check(**{name: self._argument(tables, name) for name in signature(self.check).parameters})
+        return self.check(**{name: self._argument(tables, name) for name in self.tables})
 
     def _argument(self, tables: RunTables, name: str) -> object:
         return tables.pasts.of(self.property_id) if name == "past" else getattr(tables, name)

@@ -1,5 +1,6 @@
 """The tables of one run that several checkers read. Each table is computed when a checker first asks for it."""
 
+from collections.abc import Collection
 from functools import cached_property
 
 from antiphon.properties.promises import Promises
@@ -23,6 +24,13 @@ class RunTables:
 
     def __init__(self, history: History, required: frozenset[str] = frozenset()) -> None:
         self.history, self._required = history, required
+
+    def keep(self, names: Collection[str]) -> None:
+        """Give up the tables that no checker with these parameters reads; they are made again if one asks."""
+        kept = {"promises", "membership", "pasts", "causality"} if "past" in names else {"promises", "membership"}
+        for name in [name for name in vars(self) if not name.startswith("_") and name != "history"]:
+            if name not in names and name not in kept:
+                delattr(self, name)
 
     @cached_property
     def promises(self) -> Promises:

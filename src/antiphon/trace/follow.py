@@ -17,6 +17,7 @@ from antiphon.trace.replay import Replay
 from antiphon.trace.schema import EVENTS
 from antiphon.trace.segments import SegmentWriter
 from antiphon.trace.table import events_after
+from antiphon.trace.typed import with_typed
 
 _ROWS: Final = 200_000
 """Approximate limit of rows of a process in memory."""
@@ -55,7 +56,7 @@ class _Log:
         """The rows of the event file of an ended process after those."""
         with pq.ParquetFile(events) as file:
             for group in range(file.num_row_groups):
-                found = file.read_row_group(group).cast(EVENTS)
+                found = with_typed(file.read_row_group(group)).select(EVENTS.names).cast(EVENTS)
                 yield found.filter(pc.greater_equal(found["index"], self._rows))
         self.ended = True
 

@@ -35,6 +35,20 @@ EVENTS: Final = pa.schema(
         pa.field("digest", pa.int64()),
         pa.field("upto", pa.map_(pa.string(), pa.int64())),
         pa.field("detail", pa.string()),
+        # Keys of `detail` that are read often, once more with their types (`typed.py`).
+        pa.field("frame_type", pa.string()),
+        pa.field("frame_stream", pa.string()),
+        pa.field("frame_serial", pa.int64()),
+        pa.field("frame_copies", pa.int32()),
+        pa.field("frame_messages", pa.int32()),
+        pa.field("frame_senders", pa.list_(pa.string())),
+        pa.field("stamp_bytes", pa.int32()),
+        pa.field("flow_number", pa.int64()),
+        pa.field("flow_complete", pa.int64()),
+        pa.field("flow_stable", pa.int64()),
+        pa.field("flow_super_stable", pa.int64()),
+        pa.field("gauge_name", pa.string()),
+        pa.field("gauge_value", pa.int64()),
     ]
 )
 

@@ -6,11 +6,13 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 
 from antiphon.trace.schema import EVENTS
+from antiphon.trace.typed import TYPED, with_typed
 
 _BATCH_ROWS: Final = 100_000
 _PLACE: Final = ("run", "process", "incarnation", "index")
-_TOLD: Final = pa.struct([field for field in EVENTS if field.name not in _PLACE])
-"""The columns of a row; its position is added."""
+_WRITTEN: Final = pa.schema([field for field in EVENTS if field.name not in TYPED])
+_TOLD: Final = pa.struct([field for field in _WRITTEN if field.name not in _PLACE])
+"""The columns of a row; its position and the typed columns are added."""
 
 
 class Log(Protocol):
@@ -35,12 +37,18 @@ def events_table(run: str, histories: Iterable[Log]) -> pa.Table:
 def events_within(run: str, histories: Iterable[tuple[Log, range]]) -> pa.Table:
     """The same for a part of each history."""
     ordered = sorted(histories, key=lambda each: (each[0].process, each[0].incarnation))
-    return pa.Table.from_batches([_batch(run, parts) for parts in _batches(ordered)], schema=EVENTS)
+    return _with_all_columns([_batch(run, parts) for parts in _batches(ordered)])
 
 
 def events_after(run: str, history: Log, first: int) -> pa.Table:
     """The current rows of a history; the `first` rows before them were taken out."""
-    return pa.Table.from_batches([_batch(run, [(history, first, history.rows)])], schema=EVENTS)
+    return _with_all_columns([_batch(run, [(history, first, history.rows)])])
+
+
+def _with_all_columns(batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    """Batch by batch, because the typed columns need memory while they are made."""
+    tables = [with_typed(pa.Table.from_batches([batch])).select(EVENTS.names) for batch in batches]
+    return pa.concat_tables(tables).cast(EVENTS) if tables else EVENTS.empty_table()
 
 
 def _batches(histories: Iterable[tuple[Log, range]]) -> Iterator[list[_Part]]:
@@ -68,4 +76,4 @@ def _batch(run: str, parts: list[_Part]) -> pa.RecordBatch:
         "incarnation": pa.array([history.incarnation for history, _, own in parts for _ in own], pa.int32()),
         "index": pa.array([place for _, start, own in parts for place in range(start, start + len(own))], pa.int64()),
     }
-    return pa.RecordBatch.from_arrays([columns[name] for name in EVENTS.names], schema=EVENTS)
+    return pa.RecordBatch.from_arrays([columns[name] for name in _WRITTEN.names], schema=_WRITTEN)

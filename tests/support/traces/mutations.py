@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from antiphon.trace.typed import TYPED, with_typed
+
 T = TypeVar("T")
 Row = dict[str, Any]
 Place = tuple[int, int]
@@ -296,7 +298,9 @@ def renumbered(table: pa.Table) -> pa.Table:
 def with_column(table: pa.Table, name: str, values: Any) -> pa.Table:
     at = table.schema.get_field_index(name)
     field = table.schema.field(at)
-    return table.set_column(at, field, pa.array(values, field.type))
+    changed = table.set_column(at, field, pa.array(values, field.type))
+    # The typed columns repeat what `detail` says.
+    return with_typed(changed.drop_columns(TYPED)) if name == "detail" else changed
 
 
 def ids(*names: str) -> frozenset[str]:

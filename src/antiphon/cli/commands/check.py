@@ -35,7 +35,7 @@ def check(
     rows_per_task: Annotated[
         int,
         typer.Option(min=1, metavar="N", help="Judge a run with more events in parts of about this many."),
-    ] = 4_000_000,
+    ] = 2_000_000,
     quick: Quick = False,
     every: Every = False,
     json: Json = False,

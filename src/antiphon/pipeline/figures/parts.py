@@ -88,7 +88,7 @@ def _parts(files: Sequence[Place], packs: Sequence[set[_Log]], codes: Codes) -> 
                 chosen = np.array([log in pack for log in logs], np.bool_)
                 if chosen.any():
                     tables.append(read_coded(path, file, group, MEASURED).filter(pa.array(chosen[place])))
-        yield read(pa.concat_tables(tables).unify_dictionaries(), codes)
+        yield read(pa.concat_tables(tables, promote_options="default").unify_dictionaries(), codes)
 
 
 def _row_groups(files: Iterable[Place], names: Sequence[str]) -> Iterator[pa.Table]:

@@ -11,11 +11,13 @@ import pyarrow.compute as pc
 
 from antiphon.errors import TraceError
 from antiphon.pipeline.figures.arrays import UNKNOWN, IntArray, dense
+from antiphon.trace.typed import TYPED, untyped_rows, with_typed
 from antiphon.types import ProcessId, process_id
 
 MEASURED: Final = (
     "run process incarnation index time requested kind group sender number sender_incarnation view previous "
-    "payload_bytes header_bytes unstable upto detail"
+    "payload_bytes header_bytes unstable upto detail "
+    "frame_type frame_copies frame_messages stamp_bytes gauge_name gauge_value"
 ).split()
 """The columns that figures are made of."""
 
@@ -86,8 +88,8 @@ class Rows:
     unstable: IntArray
     upto: Any
     """The Arrow column."""
-    detail: Any
-    """The Arrow column."""
+    told: pa.Table
+    """The column `detail`, and the typed columns of frames and gauges."""
 
     def of_kind(self, *kinds: str) -> IntArray:
         """The positions of the rows of these kinds."""
@@ -99,13 +101,25 @@ class Rows:
         process, incarnation = self.owners[owner]
         return process_id(self.codes.processes.texts[process] or "", incarnation)
 
+    def numbers(self, name: str, rows: IntArray) -> IntArray:
+        """A typed column of numbers at these rows."""
+        return _integers(self.told[name].take(pa.array(rows)))
+
+    def texts(self, name: str, rows: IntArray) -> tuple[IntArray, list[str | None]]:
+        """A typed column of texts at these rows: for each a code, and the texts by code; the first is None."""
+        names = Names()
+        return names.codes(self.told[name].take(pa.array(rows))), names.texts
+
     def details(self, rows: IntArray) -> list[dict[str, Any]]:
         """The parsed details of these rows; what is no JSON object counts as empty."""
-        return parsed(self.detail.take(pa.array(rows)).to_pylist())
+        return parsed(self.told["detail"].take(pa.array(rows)).to_pylist())
 
 
 def read(table: pa.Table, codes: Codes) -> Rows:
     """The rows of a table, which are of one run."""
+    table = with_typed(table)
+    # A frame or gauge without a type is rare. Its detail may be damaged, which is told here.
+    parsed(table["detail"].take(pa.array(untyped_rows(table))).to_pylist())
     process, incarnation = codes.processes.codes(table["process"]), _integers(table["incarnation"])
     sender_incarnation = _integers(table["sender_incarnation"], 0)
     if min(incarnation.min(initial=0), sender_incarnation.min(initial=0)) < 0:
@@ -131,7 +145,7 @@ def read(table: pa.Table, codes: Codes) -> Rows:
         header_bytes=_integers(table["header_bytes"], 0),
         unstable=_integers(table["unstable"]),
         upto=table["upto"],
-        detail=table["detail"],
+        told=table.select(["detail", *(name for name in MEASURED if name in TYPED)]),
     )
 
 

@@ -1,6 +1,6 @@
 """What can be added up in a part of a run: counts, sums, least and largest values, for each kind of frame."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -41,31 +41,24 @@ class _Frames:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self._at = rows.of_kind("transmit")
-        details = rows.details(self._at)
-        self.names: list[str | None] = [None]
-        """The types of frames; the first stands for rows that are no frames."""
-        code_of: dict[str | None, int] = {None: 0}
-        types = [_text(detail.get("type")) for detail in details]
-        for name in types:
-            if name not in code_of:
-                code_of[name] = len(self.names)
-                self.names.append(name)
         self.type: IntArray = np.zeros(len(rows.kind), np.int64)
-        self.type[self._at] = [code_of[name] for name in types]
-        self._told = {name: _numbers(details, name) for name in ("stamp_bytes", "count", "copies")}
+        self.type[self._at], self.names = rows.texts("frame_type", self._at)
+        """The types of frames; the first stands for rows that are no frames."""
 
     def sums(self, code: IntArray, size: int) -> Mapping[str, list[Any]]:
         """By code: the frames, their bytes and copies."""
         own, at = code[self._at], self._at
-        copies = self._told["copies"]
+        copies, packed, stamp_bytes = (
+            self._rows.numbers(name, at) for name in ("frame_copies", "frame_messages", "stamp_bytes")
+        )
         tells = copies != UNKNOWN
         frame_bytes = self._rows.payload_bytes[at] + self._rows.header_bytes[at]
         return {
             "frames": counted(own, size),
             "payload_bytes": added(own, self._rows.payload_bytes[at], size),
             "header_bytes": added(own, self._rows.header_bytes[at], size),
-            "stamp_bytes": added(own, _or_zero(self._told["stamp_bytes"]), size),
-            "packed": added(own, _or_zero(self._told["count"]), size),
+            "stamp_bytes": added(own, _or_zero(stamp_bytes), size),
+            "packed": added(own, _or_zero(packed), size),
             "frames_with_copies": counted(own[tells], size),
             "copies": added(own, _or_zero(copies), size),
             "wire_bytes": added(own, _or_zero(copies) * frame_bytes, size),
@@ -113,13 +106,14 @@ class _Sums:
     def of_gauges(self) -> Mapping[str, list[Any]]:
         """The highest readings."""
         at = self._rows.of_kind("gauge")
-        details = self._rows.details(at)
-        values, named = _numbers(details, "value"), [detail.get("name") for detail in details]
+        values = self._rows.numbers("gauge_value", at)
+        named, names = self._rows.texts("gauge_name", at)
         readings: IntArray = np.full(len(self._code), UNKNOWN, np.int64)
         readings[at] = values
         highest = {}
         for name in ("unstable_blocks", "buffers"):
-            chosen = at[np.array([each == name for each in named], np.bool_) & (values != UNKNOWN)]
+            asked = np.array([each == name for each in names], np.bool_)[named]
+            chosen = at[asked & (values != UNKNOWN)]
             highest[f"{name}_max"] = largest(self._code, readings, chosen, self._size)
         return highest
 
@@ -136,14 +130,5 @@ class _Sums:
         return sums
 
 
-def _numbers(details: Iterable[Mapping[str, Any]], name: str) -> IntArray:
-    found = (detail.get(name) for detail in details)
-    return np.array([each if type(each) is int else UNKNOWN for each in found], np.int64)
-
-
 def _or_zero(values: IntArray) -> IntArray:
     return np.where(values == UNKNOWN, 0, values)
-
-
-def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else str(value)

@@ -21,10 +21,12 @@ from antiphon.pipeline.jobs.survey import CODED_EVENTS, REPORTS, Flags, Survey, 
 from antiphon.properties.checks import wellformed
 from antiphon.properties.registry import BACKBONE, CHECKERS, LOGS, Checker, RowNeeds
 from antiphon.properties.run_tables import RunTables
-from antiphon.properties.tables.history import History, LackingError, load
+from antiphon.properties.tables.columns import READ
+from antiphon.properties.tables.history import History, LackingError, load, load_part
 from antiphon.properties.verdicts.findings import outcome_of
 from antiphon.properties.verdicts.verdict import Verdict, Violation
 from antiphon.trace.places import Place
+from antiphon.trace.typed import FRAMES, GAUGE, TYPED, untyped_rows, with_typed
 from antiphon.types import ProcessId, split_process_id
 
 _ALWAYS: Final = (
@@ -138,7 +140,7 @@ def judge_part(
     for needs in dict.fromkeys((task.needs.usual, task.needs)):
         events = [_events(files, survey, replace(task, needs=needs))]  # an unreadable file is another error
         try:
-            history = load(events.pop(), task.processes, needs.kinds)  # the only reference to them now
+            history = load_part(events, task.processes, needs.kinds)
             pa.default_memory_pool().release_unused()
             if needs == LOGS:
                 return [wellformed.check(history)]
@@ -155,16 +157,18 @@ def _judged(history: History, checkers: list[Checker], required: frozenset[str])
     """The verdicts of the checkers for which the rows are enough, and the other checkers.
 
     Checkers with the same needs are judged together: the tables that they share are large, and useless for others.
+    A table is given up after the last checker that reads it.
     """
     found, lacking = list[Verdict](), list[Checker]()
     for needs in dict.fromkeys(checker.needs for checker in checkers):
-        tables = RunTables(history, required)
-        for checker in checkers:
-            if checker.needs == needs:
-                try:
-                    found += checker.judge(tables)
-                except LackingError:
-                    lacking.append(checker)
+        tables, alike = RunTables(history, required), [checker for checker in checkers if checker.needs == needs]
+        alike.sort(key=lambda checker: "past" not in checker.tables)  # the largest table goes first
+        for place, checker in enumerate(alike):
+            try:
+                found += checker.judge(tables)
+            except LackingError:
+                lacking.append(checker)
+            tables.keep(frozenset().union(*(each.tables for each in alike[place + 1 :])))
     return found, lacking
 
 
@@ -173,7 +177,9 @@ def _events(files: Sequence[Place], survey: Survey, task: Task) -> pa.Table:
     shadows = survey.shadows
     if task.needs == LOGS and task.processes is not None:
         shadows = shadows.filter(pa.array(~is_process(shadows["process"], shadows["incarnation"], task.processes)))
-    pieces = [survey.backbone, shadows]
+    # Columns that no checker of the task reads would take memory for every row, although they are null.
+    names = [name for name in READ if name not in TYPED or task.needs.with_text & _WITH_TYPES]
+    pieces = [survey.backbone.select(names), shadows.select(names)]
     if task.needs.kinds:
         for path in files:
             pieces += _pieces(path, survey.run, task)
@@ -181,8 +187,7 @@ def _events(files: Sequence[Place], survey: Survey, task: Task) -> pa.Table:
 
 
 def _pieces(path: Place, run: str, task: Task) -> Iterator[pa.Table]:
-    file, needs = open_coded(path), task.needs
-    names = [*_ALWAYS, *(["upto"] if needs.kinds & REPORTS else []), *(["detail", "peer"] if needs.with_text else [])]
+    file, names = open_coded(path), _columns(task.needs)
     for group in range(file.metadata.num_row_groups):
         if not _may_hold(file.metadata, group, task):
             continue
@@ -190,10 +195,33 @@ def _pieces(path: Place, run: str, task: Task) -> Iterator[pa.Table]:
         chosen = _chosen(keys, task)
         if chosen.any():
             rest = read_coded(path, file, group, [name for name in names if name not in _KEYS])
-            piece = pa.table([*keys.columns, *rest.columns], names=[*keys.column_names, *rest.column_names])
-            yield _restricted(piece.filter(pa.array(chosen)), run, task)
+            piece = _beside(keys, rest).filter(pa.array(chosen))
+            if "frame_type" in names and len(untyped_rows(piece)):  # of an older version, or of another writer
+                text = read_coded(path, file, group, ["detail"]).filter(pa.array(chosen))
+                piece = with_typed(
+                    _beside(piece.select([name for name in piece.column_names if name != "detail"]), text)
+                )
+            yield _restricted(piece, run, task)
 
 
+def _columns(needs: RowNeeds) -> list[str]:
+    """The columns to read. The hot keys of `detail` have columns of their own, so most tasks do not read that text."""
+    frames, others = needs.with_text & _WITH_TYPES, needs.with_text - _WITH_TYPES
+    return [
+        *_ALWAYS,
+        *(["upto"] if needs.kinds & REPORTS else []),
+        *(["detail"] if others else []),
+        *(["peer"] if others or GAUGE in frames else []),
+        *([name for name in READ if name in TYPED] if frames else []),
+    ]
+
+
+def _beside(left: pa.Table, right: pa.Table) -> pa.Table:
+    return pa.table([*left.columns, *right.columns], names=[*left.column_names, *right.column_names])
+
+
+_WITH_TYPES: Final = frozenset([*FRAMES, GAUGE])
+"""The kinds of rows whose text is read from typed columns."""
 _KEYS: Final = frozenset("process incarnation kind group sender sender_incarnation".split())
 """The columns that decide whether a task needs a row."""
 
@@ -231,9 +259,8 @@ def _chosen(keys: pa.Table, task: Task) -> Flags:
 def _restricted(piece: pa.Table, run: str, task: Task) -> pa.Table:
     """The rows without the values that the task does not need."""
     columns = dict(zip(piece.column_names, piece.columns, strict=True))
-    if task.needs.with_text:
-        has_text = pa.array(is_one_of(piece["kind"], task.needs.with_text))
-        columns |= {name: pc.if_else(has_text, piece[name], None) for name in ("detail", "peer")}
+    has_text = pa.array(is_one_of(piece["kind"], task.needs.with_text))
+    columns |= {name: pc.if_else(has_text, piece[name], None) for name in ("detail", "peer") if name in columns}
     if task.needs.own_senders & REPORTS and task.processes is not None:
         columns["upto"] = _about(piece["upto"].combine_chunks(), task.processes)
     columns["run"] = repeated(run, piece.num_rows)

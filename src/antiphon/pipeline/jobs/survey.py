@@ -21,6 +21,7 @@ from antiphon.pipeline.dataset import CODED, open_coded, read_coded
 from antiphon.properties.tables.history import BULK
 from antiphon.trace.places import Place
 from antiphon.trace.schema import EVENTS
+from antiphon.trace.typed import with_typed
 from antiphon.types import ProcessId, process_id, split_process_id
 
 Flags = npt.NDArray[np.bool_]
@@ -87,8 +88,8 @@ class _Found:
         self._rows += piece.num_rows
         bulk = is_one_of(piece["kind"], BULK)
         if not bulk.all():
-            whole = read_coded(path, file, group, EVENTS.names)
-            self._backbone.append(whole.filter(pa.array(~bulk)).cast(CODED_EVENTS))
+            whole = with_typed(read_coded(path, file, group, EVENTS.names).filter(pa.array(~bulk)))
+            self._backbone.append(whole.select(EVENTS.names).cast(CODED_EVENTS))
         rows = _in_order(piece.filter(pa.array(bulk)))
         if not rows.num_rows:
             return

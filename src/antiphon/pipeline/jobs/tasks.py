@@ -18,6 +18,8 @@ from antiphon.pipeline.spark.session import as_trace_error
 from antiphon.trace.places import Place
 
 MANY: Final = 1_000
+_KEPT_BYTES_MAX: Final = 256 << 20
+
 Share = TypeVar("Share")
 Work = Callable[[Iterator[tuple[int, Share]]], Iterator[pa.Table]]
 """Does the shares of one task, each with its place among all; gives tables of the schema of the job."""
@@ -44,7 +46,7 @@ def in_tasks(
                     places = range(number, count, tasks)
                     for table in work(zip(places, own(number), strict=True)):
                         yield from table.to_batches()
-                        pa.default_memory_pool().release_unused()
+                        _release(pa.default_memory_pool())
 
         results = numbers.mapInArrow(done, from_arrow_schema(schema))
     with as_trace_error(directory):
@@ -69,3 +71,9 @@ def _own_shares(shares: Sequence[Share], tasks: int) -> Callable[[int], Sequence
         return own
 
     return unpacked
+
+
+def _release(pool: pa.MemoryPool) -> None:
+    """Return memory that is not used, if large runs are read here; small ones are read sooner if it is kept."""
+    if pool.max_memory() > _KEPT_BYTES_MAX:
+        pool.release_unused()

@@ -26,8 +26,11 @@ from antiphon.properties.promises import known
 from antiphon.properties.verdicts.summary import VerdictSummary
 from antiphon.properties.verdicts.verdict import VERDICTS, Verdict, from_table, to_table
 
-ROWS_PER_TASK: Final = 4_000_000
-"""A run with more rows is judged in parts of about this size, as far as it can be divided."""
+ROWS_PER_TASK: Final = 2_000_000
+"""A run with more rows is judged in parts of about this size, as far as it can be divided.
+
+A row of a part takes 300 to 350 bytes while it is judged, so such a part takes about 0.7 GiB.
+"""
 
 _RESULTS: Final = pa.schema(
     [field.with_nullable(nullable=True) for field in VERDICTS]
@@ -119,11 +122,18 @@ def verify_in_total(
 def _shares(
     source: Source, judge: Judge | None, required: frozenset[str], rows_per_task: int, *, keep_going: bool
 ) -> tuple[list[Share], list[str]]:
-    """The work, the longest first, so that none is left alone at the end; and why the rest cannot be judged."""
+    """The work, and why the rest cannot be judged.
+
+    The longest share comes first, so that none is left alone at the end. If it is a part of a large run, the shortest
+    shares follow it: it takes most of the memory, so little else should be in memory beside it.
+    """
     units, unjudged = judgeable_units(source, keep_going=keep_going)
     whole, limit = judge or partial(judge_all, required=required), None if judge else rows_per_task
     shares = [share for unit in units for share in deal(unit, whole, required, limit)]
-    return sorted(shares, key=lambda share: share.bytes, reverse=True), unjudged
+    shares.sort(key=lambda share: share.bytes, reverse=True)
+    if shares and shares[0].task is not None:
+        shares[1:] = reversed(shares[1:])
+    return shares, unjudged
 
 
 def _verdicts(shares: Sequence[Share], table: pa.Table, *, keep_going: bool) -> list[Verdict]:
@@ -187,8 +197,11 @@ def _judged(share: Share) -> tuple[list[Verdict], list[dict[str, str]]]:
 
 
 def _told(place: int, verdicts: Sequence[Verdict], errors: Sequence[dict[str, str]]) -> pa.Table:
-    rows = [*to_table(verdicts).to_pylist(), *errors]
-    return pa.Table.from_pylist([{**row, "share": place} for row in rows], schema=_RESULTS)
+    found = to_table(verdicts)
+    columns = {**dict(zip(found.column_names, found.columns, strict=True)), "share": pa.array([place] * len(found))}
+    told = [columns.get(field.name, pa.nulls(len(found), field.type)) for field in _RESULTS]
+    failed = [{**row, "share": place} for row in errors]
+    return pa.concat_tables([pa.table(told, schema=_RESULTS), pa.Table.from_pylist(failed, schema=_RESULTS)])
 
 
 def _failure(rows: Sequence[dict[str, str | None]]) -> TraceError:

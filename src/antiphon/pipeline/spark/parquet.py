@@ -73,9 +73,15 @@ def write_parquet(frame: DataFrame, folder: Place, schema: pa.Schema, title: str
 def _batches(place: Place, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     try:
         file = pq.ParquetFile(opened(place))
+        held = [name for name in schema.names if name in file.schema_arrow.names]  # as Java does: the rest is null
         for group in range(file.metadata.num_row_groups):
-            found = file.read_row_group(group, columns=schema.names, use_threads=False)
-            yield from found.select(schema.names).cast(schema).to_batches(max_chunksize=65_536)
+            found = file.read_row_group(group, columns=held, use_threads=False)
+            nulls = {
+                name: pa.nulls(found.num_rows, schema.field(name).type) for name in schema.names if name not in held
+            }
+            columns = [nulls[name] if name in nulls else found[name] for name in schema.names]
+            table = pa.table(columns, names=schema.names).cast(schema)
+            yield from table.to_batches(max_chunksize=65_536)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TraceError(f"{place} cannot be read: {cause(error)}") from error
 

@@ -39,6 +39,19 @@ _EVENT_MEANINGS: Final = {
     "digest": "hash of the payload, or of a state",
     "upto": "by sender, the highest number that is stable or discarded",
     "detail": "all other fields as JSON",
+    "frame_type": "type of the frame, detail.type",
+    "frame_stream": "name of the frame without its serial number",
+    "frame_serial": "serial number in the name of the frame",
+    "frame_copies": "receivers of the frame, detail.copies",
+    "frame_messages": "messages that the frame ends, detail.count",
+    "frame_senders": "senders that an acknowledgment counts, detail.senders",
+    "stamp_bytes": "bytes of a frame that only order it, detail.stamp_bytes",
+    "flow_number": "number in the flow-control header, from detail.flow",
+    "flow_complete": "up to here its sender had everything, from detail.flow",
+    "flow_stable": "up to here its sender knew stability, from detail.flow",
+    "flow_super_stable": "up to here its sender knew that all know stability, from detail.flow",
+    "gauge_name": "the bounded quantity, detail.name",
+    "gauge_value": "its new maximum, detail.value",
 }
 
 _RUN: Final = column("run", TEXT, "the run", nullable=False)

@@ -6,23 +6,17 @@ lost (Fig. 4). Transitive acknowledgments travel on data and null frames. Those 
 keep-alive frames. Such frames name the senders in the same way.
 """
 
-import json
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from antiphon.errors import TraceError
 from antiphon.properties.promises import Promises
 from antiphon.properties.tables.columns import BoolArray, IntArray
-from antiphon.properties.tables.frames import NAME, TYPE, extracted
 from antiphon.properties.tables.history import History
 from antiphon.properties.verdicts.findings import Violations, no_opportunity, over_groups
 from antiphon.properties.verdicts.verdict import Verdict, Violation
-
-_SENDERS: Final = r'"senders":\s*(?P<senders>\[\s*(?:"(?:[^"\\]|\\.)*"\s*,?\s*)*\])'
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +56,11 @@ def _counted(history: History, promises: Promises) -> _Counted:
     # Only groups in which a process counts acknowledgments matter: do not parse the details of the others.
     asking = np.zeros(len(history.groups) + 1, np.bool_)
     asking[:-1] = promises.groups("S5")
-    sent, sent_names, sent_texts = _acknowledgments(history, "transmit", asking)
-    unnamed = np.asarray(pc.is_null(sent_names).to_numpy(zero_copy_only=False), np.bool_)
-    _require(history, sent[unnamed], "gives it no name")
-    received, received_names, _ = _acknowledgments(history, "receive", asking)
+    sent, received = (_acknowledgments(history, kind, asking) for kind in ("transmit", "receive"))
+    names = history.columns.typed.frames(sent)
+    _require(history, sent[names < 0], "gives it no name")
     mine = promised[rows.process[received], rows.group[received]]
-    found = pc.fill_null(pc.index_in(received_names, sent_names, skip_nulls=True), -1)
-    at = np.asarray(found.to_numpy(zero_copy_only=False), np.int64)
+    at = _first_of_that_name(names, history.columns.typed.frames(received))
     # A frame transmitted after the end of a crashed log is unknown, and therefore excused.
     mine &= at >= 0
     received, at = received[mine], at[mine]
@@ -76,57 +68,61 @@ def _counted(history: History, promises: Promises) -> _Counted:
     changing = promises.of_family(lambda promised: promised.onlookers)[rows.process[received]]
     same = ~changing | (rows.view[received] == rows.view[sent[at]])
     received, at = received[same], at[same]
-    texts = pc.dictionary_encode(extracted(sent_texts, _SENDERS, "senders"))
-    text = np.asarray(pc.fill_null(texts.indices, -1).to_numpy(zero_copy_only=False), np.int64)[at]
-    _require(history, sent[at[text < 0]], "does not say for which senders")
-    missing = _missing(history, promises, received, rows.process[sent[at]], text, texts.dictionary.to_pylist())
+    code, sets = history.columns.typed.senders(sent)
+    _require(history, sent[at[code[at] < 0]], "does not say for which senders")
+    missing = _missing(history, promises, received, rows.process[sent[at]], code[at], sets)
     counted = missing > _NOT_COUNTED
     return _Counted(received[counted], sent[at[counted]], missing[counted])
 
 
-def _acknowledgments(history: History, kind: str, asking: BoolArray) -> tuple[IntArray, pa.Array, pa.Array]:
-    """The rows of that kind whose frame acknowledges something, the names of the frames, and the full details.
+def _acknowledgments(history: History, kind: str, asking: BoolArray) -> IntArray:
+    """The rows of that kind whose frame acknowledges something.
 
     A transmitted data or null frame that names no senders acknowledges nothing. For a received one, this is decided
     later by its name.
     """
-    rows = history.of_kind(kind)
+    rows, typed = history.of_kind(kind), history.columns.typed
     rows = rows[asking[history.rows.group[rows]]]
-    # All receivers of a frame share one text, so parse each text once.
-    details = pc.dictionary_encode(history.columns.texts("detail", rows))
-    texts = details.dictionary
-    of_type = extracted(texts, TYPE, "type")
-    acknowledges = pc.is_in(of_type, pa.array(["acknowledgment"]))
-    rides = pc.is_in(of_type, pa.array(["data", "null", "keep-alive"]))
+    rides = typed.is_of_type(rows, ("data", "null", "keep-alive"))
     if kind == "transmit":
-        rides = pc.and_(rides, pc.is_valid(extracted(texts, _SENDERS, "senders")))
-    chosen = pc.fill_null(pc.or_(acknowledges, rides).take(details.indices), fill_value=False)
-    place = details.indices.filter(chosen)
-    names = extracted(texts, NAME, "frame").take(place)
-    return rows[np.asarray(chosen.to_numpy(zero_copy_only=False), np.bool_)], names, texts.take(place)
+        rides[rides] = typed.senders(rows[rides])[0] >= 0
+    return rows[typed.is_of_type(rows, ("acknowledgment",)) | rides]
+
+
+def _first_of_that_name(names: IntArray, asked: IntArray) -> IntArray:
+    """For each name that is asked for, its first place among the others; -1 if it is not there."""
+    place = np.full(int(max(names.max(initial=-1), asked.max(initial=-1))) + 2, -1, np.int64)
+    place[names[::-1]] = np.arange(len(names))[::-1]  # backwards, so that the first wins
+    place[-1] = -1
+    return place[asked]
 
 
 _NOT_COUNTED: Final = -2
 
 
 def _missing(
-    history: History, promises: Promises, received: IntArray, acknowledger: IntArray, text: IntArray, texts: list[str]
+    history: History,
+    promises: Promises,
+    received: IntArray,
+    acknowledger: IntArray,
+    said: IntArray,
+    sets: list[list[str]],
 ) -> IntArray:
     """For each receipt, a sender that is missing; -1 if none is missing, -2 if the acknowledgment does not count."""
     stays, stay = history.stays, history.stay_at(received)
     code_of: dict[str, int] = {who: code for code, who in enumerate(history.processes)}
-    senders = [frozenset(code_of[who] for who in json.loads(each) if who in code_of) for each in texts]
-    keys = np.stack([stay, acknowledger, text], axis=1)
+    senders = [frozenset(code_of[who] for who in each if who in code_of) for each in sets]
+    keys = np.stack([stay, acknowledger, said], axis=1)
     # A few pairs of sender set and view cover a great many receipts.
     cases, case = np.unique(keys, axis=0, return_inverse=True)
     answers = []
-    for here, peer, said in cases.tolist():
+    for here, peer, of in cases.tolist():
         if here < 0 or peer not in stays.receivers[here] or promises.roles.receiving[here]:
             answers.append(_NOT_COUNTED)
             continue
         process = int(stays.process[here])
         needed = {process, *(stays.senders[here] if promises.learns_all[process] else ())}
-        answers.append(min(needed - senders[said] - {peer}, default=-1))
+        answers.append(min(needed - senders[of] - {peer}, default=-1))
     return np.array(answers, np.int64)[case.ravel()]
 
 

@@ -12,10 +12,10 @@ from typing import Final
 import numpy as np
 
 from antiphon.properties.promises import Promises
-from antiphon.properties.tables.codes import distinct, parts
+from antiphon.properties.tables.codes import coded, distinct, parts
 from antiphon.properties.tables.columns import BoolArray, IntArray
 from antiphon.properties.tables.flow_frames import FlowFrames
-from antiphon.properties.tables.frames import Frames
+from antiphon.properties.tables.frames import NOTHING_KNOWN, Frames
 from antiphon.properties.tables.history import NEVER, Deliveries, History
 from antiphon.properties.tables.stability_reports import StabilityReports
 from antiphon.properties.tables.windows import UNBOUNDED, Windows
@@ -107,23 +107,27 @@ def _gauges(history: History, windows: Windows, promised: BoolArray) -> tuple[In
     process, group = history.rows.process[rows], history.rows.group[rows]
     asked = windows.on[process] & (group >= 0)
     asked &= promised[process, group]
-    members, bounds = _largest_views(history), dict[tuple[int, int, str], int]()
-    bounded, over = [], []
-    for row, who, where in zip(rows[asked].tolist(), process[asked].tolist(), group[asked].tolist(), strict=True):
-        detail = history.details[row]
-        name, value = str(detail.get("name")), detail.get("value")
-        key = who, where, name
-        bound = bounds.get(key)
-        if bound is None:
-            bound = bounds[key] = _bound(windows, key, members)
-        if bound < UNBOUNDED and isinstance(value, int):
-            bounded.append(row)
-            if value > bound:
-                over.append(_Gauge(row, name, value, bound))
-    return np.array(bounded, np.int64), over
+    rows, process, group = rows[asked], process[asked], group[asked]
+    members, typed = _largest_views(history), history.columns.typed
+    name_code, names = typed.gauges(rows)
+    value = typed.numbers("gauge_value", rows, NOTHING_KNOWN)
+    # A few combinations of process, group and name cover all readings.
+    keys, key = coded((process * len(history.groups) + group) * (len(names) + 1) + name_code)
+    places, code = np.divmod(keys, len(names) + 1)
+    bounds = [
+        _bound(windows, (*divmod(place, len(history.groups)), [*names, None][each]), members)
+        for place, each in zip(places.tolist(), code.tolist(), strict=True)
+    ]
+    bound = np.array(bounds, np.int64)[key]
+    bounded = (bound < UNBOUNDED) & (value > NOTHING_KNOWN)
+    over = [
+        _Gauge(int(rows[at]), names[name_code[at]], int(value[at]), int(bound[at]))
+        for at in np.flatnonzero(bounded & (value > bound)).tolist()
+    ]
+    return rows[bounded], over
 
 
-def _bound(windows: Windows, key: tuple[int, int, str], members: dict[tuple[int, int], int]) -> int:
+def _bound(windows: Windows, key: tuple[int, int, str | None], members: dict[tuple[int, int], int]) -> int:
     """The bound of the gauge of that name, for that process in that group."""
     process, group, name = key
     algorithm, frames = windows.algorithm[process], int(windows.frames[process])

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, compress
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,9 @@ import pyarrow.compute as pc
 
 from antiphon.errors import TraceError
 from antiphon.properties.tables.codes import coded
+from antiphon.properties.tables.typed_columns import TypedColumns
 from antiphon.trace.schema import EVENTS, KINDS
+from antiphon.trace.typed import TYPED, untyped_rows, with_typed
 from antiphon.types import ProcessId, process_id, split_process_id
 
 IntArray = npt.NDArray[np.int64]
@@ -30,13 +32,16 @@ KIND: Final = {kind: code for code, kind in enumerate(sorted(KINDS))}
 NO_CLOCK: Final = int(np.iinfo(np.int64).min)
 """Stands for a null `clock`, because -1 could be a stamp."""
 
-_UNREAD: Final = {"requested", "payload_bytes", "header_bytes", "unstable"}
-_ALWAYS: Final = ("start", "stop", "gauge", "answer", "unanswered", "faults_end", "end")
+_UNREAD: Final = {
+    *("requested", "payload_bytes", "header_bytes", "unstable"),
+    *("frame_copies", "frame_messages", "stamp_bytes"),
+}
+_ALWAYS: Final = ("start", "stop", "answer", "unanswered", "faults_end", "end")
 """Kinds of rows whose detail is always read; a missing one counts as empty."""
 _OPTIONAL: Final = ("discard", "view", "fault", "join", "leave", "state", "primary")
 """Kinds of rows whose detail is read if they have one."""
 _OPTIONAL_CODES: Final = frozenset(KIND[name] for name in _OPTIONAL)
-_TEXTS: Final = ["detail", "peer", "members"]
+_TEXTS: Final = ["peer", "members"]
 _ENTRIES: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.int64())]))
 READ: Final = [name for name in EVENTS.names if name not in _UNREAD]
 """The columns that the checkers read."""
@@ -97,13 +102,15 @@ class Columns:
     private: dict[int, tuple[tuple[int, ...], tuple[int, ...]]]
     """For each private `view` row: the processes to which it sends, and those from which it receives."""
     details: dict[int, dict[str, Any]]
-    """The parsed detail of `start`, `stop`, `gauge`, `answer`, `unanswered`, `faults_end`, `end` rows, and of those
+    """The parsed detail of `start`, `stop`, `answer`, `unanswered`, `faults_end`, `end` rows, and of those
     `discard`, `view`, `fault`, `join`, `leave`, `state` and `primary` rows that have one."""
     upto: UptoEntries
     source: pa.Table
     """The texts of the table itself, in its own order, for the few checks that need some of them."""
     order: IntArray
     """For each row its position in `source`."""
+    typed: TypedColumns
+    """The columns of frames and gauges."""
 
     def texts(self, name: str, rows: IntArray) -> pa.Array:
         """A column of strings at these rows, as an Arrow array."""
@@ -113,62 +120,100 @@ class Columns:
 
 def read(events: pa.Table) -> Columns:
     """Decode the table of one run; TraceError if it is empty, mixed, or does not have the schema."""
-    table = _one_run(admit(events))
+    return read_once([events])
+
+
+def read_once(holder: list[pa.Table]) -> Columns:
+    """The same for a table that is in this list only. Its columns are given up while they are decoded."""
+    table = _one_run(admit(holder.pop()))
+    if len(untyped_rows(table)):
+        table = with_typed(table)
     kind = _kinds(table["kind"])
-    members, order_givers = _lists(table, kind, "members"), _strings(table["orderer"])
-    transitional = _lists(table, kind, "transitional")
+    order_givers = _strings(table["orderer"])
     reported, details = _reported(table, kind), _details(table, kind)
-    private = _private(table, kind, details, members)
-    classes = _classes(table, kind, details)
-    together = (*chain.from_iterable(private.values()), *chain.from_iterable(classes.values()))
-    lists = (*members.values(), *transitional.values(), *together)
-    named = {who for names in lists if names for who in names}
-    identities = sorted(named | set(order_givers[0]) | set(reported[0]))
+    lists = _ViewLists.read(table, kind, details)
+    identities = sorted(lists.named() | set(order_givers[0]) | set(reported[0]))
     processes, process, sender = _process_codes(table, identities)
     code_of: dict[str, int] = {who: code for code, who in enumerate(processes)}
-    groups, group = _strings(table["group"])
-    views, view, previous = _strings(table["view"], table["previous"])
-    services, service = _strings(table["service"])
-    orderer = np.array([*(code_of[who] for who in order_givers[0]), -1], np.int64)[order_givers[1]]
-    index = _integers(table["index"])
-    unsorted = Rows(
-        process=process,
-        index=index,
-        time=_integers(table["time"]),
-        kind=kind,
+    order = _order(process, _integers(table["index"]))
+    in_order = _Ordered(order)
+    source = table.select(_TEXTS)
+    typed = TypedColumns(table.select([name for name in table.column_names if name in TYPED]), order)
+    run = table["run"][0].as_py()
+    columns = {name: table[name] for name in table.column_names}
+    del table
+    # Column by column, so that no more than one of them is in memory twice.
+    groups, group = in_order.strings(columns.pop("group"))
+    views, view, previous = in_order.strings(columns.pop("view"), columns.pop("previous"))
+    services, service = in_order.strings(columns.pop("service"))
+    rows = Rows(
+        process=in_order(process),
+        index=in_order(_integers(columns.pop("index"))),
+        time=in_order(_integers(columns.pop("time"))),
+        kind=in_order(kind),
         group=group,
         view=view,
         previous=previous,
-        sender=sender,
-        number=_integers(table["number"]),
-        orderer=orderer,
-        clock=_integers(table["clock"], NO_CLOCK),
-        digest=_integers(table["digest"], 0),
+        sender=in_order(sender),
+        number=in_order(_integers(columns.pop("number"))),
+        orderer=in_order(np.array([*(code_of[who] for who in order_givers[0]), -1], np.int64)[order_givers[1]]),
+        clock=in_order(_integers(columns.pop("clock"), NO_CLOCK)),
+        digest=in_order(_integers(columns.pop("digest"), 0)),
         service=service,
     )
-    _require_names(unsorted, processes)
-    order = _order(process, index)
+    del process, kind, sender, order_givers
+    _require_names(rows, processes)
     position = np.argsort(order)
     return Columns(
-        run=table["run"][0].as_py(),
+        run=run,
         processes=processes,
         groups=groups,
         views=views,
         services=services,
-        rows=_in_order(unsorted, order),
-        members={int(position[row]): _coded(names or [], code_of) for row, names in members.items()},
-        transitional={
-            int(position[row]): _coded(names, code_of) for row, names in transitional.items() if names is not None
-        },
-        classes={
-            int(position[row]): tuple(_coded(names, code_of) for names in found) for row, found in classes.items()
-        },
-        private={int(position[row]): (_coded(to, code_of), _coded(of, code_of)) for row, (to, of) in private.items()},
+        rows=rows,
         details={int(position[row]): detail for row, detail in details.items()},
         upto=_upto_entries(reported, code_of, position),
-        source=table.select(_TEXTS),
+        source=source,
         order=order,
+        typed=typed,
+        **lists.coded(code_of, position),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _ViewLists:
+    """The processes that `view` rows name, by the position of the row in its table."""
+
+    members: dict[int, list[str] | None]
+    transitional: dict[int, list[str] | None]
+    private: dict[int, tuple[list[str], list[str]]]
+    classes: dict[int, list[list[str]]]
+
+    @classmethod
+    def read(cls, table: pa.Table, kind: IntArray, details: dict[int, dict[str, Any]]) -> Self:
+        members = _lists(table, kind, "members")
+        private = _private(table, kind, details, members)
+        return cls(members, _lists(table, kind, "transitional"), private, _classes(table, kind, details))
+
+    def named(self) -> set[str]:
+        """All processes in these lists."""
+        together = (*chain.from_iterable(self.private.values()), *chain.from_iterable(self.classes.values()))
+        lists = (*self.members.values(), *self.transitional.values(), *together)
+        return {who for names in lists if names for who in names}
+
+    def coded(self, code_of: dict[str, int], position: IntArray) -> dict[str, Any]:
+        """The fields of `Columns` of the same names."""
+
+        def codes(names: list[str] | None) -> tuple[int, ...]:
+            return tuple(code_of[who] for who in names or ())
+
+        told = {row: names for row, names in self.transitional.items() if names is not None}
+        return {
+            "members": {int(position[row]): codes(names) for row, names in self.members.items()},
+            "transitional": {int(position[row]): codes(names) for row, names in told.items()},
+            "classes": {int(position[row]): tuple(map(codes, found)) for row, found in self.classes.items()},
+            "private": {int(position[row]): (codes(to), codes(of)) for row, (to, of) in self.private.items()},
+        }
 
 
 def _order(process: IntArray, index: IntArray) -> IntArray:
@@ -179,19 +224,38 @@ def _order(process: IntArray, index: IntArray) -> IntArray:
     return np.lexsort((index, process))
 
 
-def _in_order(rows: Rows, order: IntArray) -> Rows:
-    if (np.diff(order) == 1).all():
-        return rows
-    return Rows(*(getattr(rows, name)[order] for name in Rows.__slots__))
+class _Ordered:
+    """Brings columns into the order of rows."""
+
+    def __init__(self, order: IntArray) -> None:
+        self._order = None if (np.diff(order) == 1).all() else order
+
+    def __call__(self, column: IntArray) -> IntArray:
+        """The column in that order; a column of equal values takes no memory."""
+        if len(column) > _LONG and (column == column[0]).all():
+            return np.broadcast_to(column[:1].copy(), column.shape)
+        return column if self._order is None else column[self._order]
+
+    def strings(self, *columns: Any) -> tuple[Any, ...]:
+        """The sorted values of all columns together, then each column as codes into them, -1 for null."""
+        values, *codes = _strings(*columns)
+        return (values, *map(self, codes))
+
+
+_LONG: Final = 1_000_000
 
 
 def admit(events: pa.Table) -> pa.Table:
-    """The columns that the checkers read, in the types of the schema; TraceError if they are missing."""
-    missing = [name for name in READ if name not in events.column_names]
+    """The columns that the checkers read, in the types of the schema; TraceError if one is missing.
+
+    Typed columns may be missing: traces of older versions have none.
+    """
+    names = [name for name in READ if name in events.column_names or name not in TYPED]
+    missing = [name for name in names if name not in events.column_names]
     if missing:
         raise TraceError(f"the event table is not a trace: it has no column {', '.join(missing)}")
     try:
-        return events.select(READ).cast(pa.schema([as_read(events.field(name)) for name in READ]))
+        return events.select(names).cast(pa.schema([as_read(events.field(name)) for name in names]))
     except (pa.ArrowException, ValueError) as error:
         raise TraceError(f"the event table does not have the column types of a trace: {error}") from error
 
@@ -284,10 +348,6 @@ def _classes(table: pa.Table, kind: IntArray, details: dict[int, dict[str, Any]]
                 raise TraceError(f"a view row of {who} has `classes` that are not lists of processes")
             found[row] = given
     return found
-
-
-def _coded(names: list[str], code_of: dict[str, int]) -> tuple[int, ...]:
-    return tuple(code_of[who] for who in names)
 
 
 def _reported(table: pa.Table, kind: IntArray) -> tuple[tuple[str, ...], IntArray, IntArray, IntArray]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from antiphon.errors import TraceError
 from antiphon.properties.tables.codes import coded, firsts, parts
-from antiphon.properties.tables.columns import KIND, BoolArray, Columns, IntArray, Rows, read
+from antiphon.properties.tables.columns import KIND, BoolArray, Columns, IntArray, Rows, read, read_once
 from antiphon.types import WORLD, split_process_id
 
 _NONE: Final = np.zeros(0, np.int64)
@@ -142,6 +142,7 @@ class History:
         self.stays = _stays(columns)
         self._lacking = BULK - kinds
         self._messages = _messages(self.rows, self.logs)
+        self._of_kinds: dict[tuple[str, ...], IntArray] = {}
         self.in_part: BoolArray = np.array([own is None or who in own for who in self.processes], np.bool_)
         """For each process: True if this part of a run covers it. A whole run covers all."""
 
@@ -217,10 +218,16 @@ class History:
         return dict(parts(self.rows.kind))
 
     def of_kind(self, *kinds: str) -> IntArray:
-        """The rows of these kinds, in order."""
+        """The rows of these kinds, in order. Do not modify the result."""
         self.require(*kinds)
-        found = [self._of_kind.get(KIND[kind], _NONE) for kind in kinds]
-        return np.sort(np.concatenate(found)) if len(found) > 1 else found[0]
+        if len(kinds) == 1:
+            return self._of_kind.get(KIND[kinds[0]], _NONE)
+        known = self._of_kinds.get(kinds)
+        if known is None:
+            chosen = np.zeros(len(KIND), np.bool_)
+            chosen[[KIND[kind] for kind in kinds]] = True
+            known = self._of_kinds[kinds] = np.flatnonzero(chosen[self.rows.kind])
+        return known
 
     def stay_at(self, rows: IntArray) -> IntArray:
         """For each row the stay of its process in the group of the row; -1 before the first view."""
@@ -269,6 +276,11 @@ class History:
 def load(events: pa.Table, own: frozenset[str] | None = None, kinds: frozenset[str] = BULK) -> History:
     """Decode the table of one run, or of a part of it that covers these processes and these kinds of bulk rows."""
     return History(read(events), own, kinds)
+
+
+def load_part(holder: list[pa.Table], own: frozenset[str] | None, kinds: frozenset[str]) -> History:
+    """The same for a large part that is in this list only: its columns are given up while they are decoded."""
+    return History(read_once(holder), own, kinds)
 
 
 def _logs(columns: Columns) -> Logs:

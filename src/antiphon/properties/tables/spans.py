@@ -32,8 +32,6 @@ class Spans:
         width = len(history.groups)
         place = (stays.process * width + stays.group) * len(history.views) + stays.view
         self._place, self._place_stay = np.unique(place, return_index=True)
-        sends = history.sends
-        self._sends: IntArray = np.sort((sends.process * width + sends.group) * len(history.rows.kind) + sends.row)
 
     def stay_at(self, rows: IntArray) -> IntArray:
         """For each row the stay of its process in the group of the row; -1 before the first view and after a leave."""
@@ -109,6 +107,13 @@ class Spans:
         order = np.lexsort((messages.number[message], pair))
         pair, first = np.unique(pair[order], return_index=True)
         return pair, messages.number[message][order][first]
+
+    @cached_property
+    def _sends(self) -> IntArray:
+        """The `send` rows by process and group. Made when asked for: most parts of a large run need none."""
+        history, sends = self._history, self._history.sends
+        pair = sends.process * len(history.groups) + sends.group
+        return np.sort(pair * len(history.rows.kind) + sends.row)
 
     def end_of_formation(self, rows: IntArray) -> IntArray:
         """For each row, where its process goes over from its formation to the next one; NEVER if it does not."""

@@ -63,11 +63,10 @@ VERDICTS: Final = pa.schema(
 
 def to_table(verdicts: Iterable[Verdict]) -> pa.Table:
     """Convert verdicts to Arrow rows, so that they can be sent between processes."""
-    rows = [
-        {**asdict(verdict), "example": json.dumps(asdict(verdict.example)) if verdict.example else None}
-        for verdict in verdicts
-    ]
-    return pa.Table.from_pylist(rows, schema=VERDICTS)
+    rows = list(verdicts)
+    columns: dict[str, list[Any]] = {name: [getattr(row, name) for row in rows] for name in VERDICTS.names}
+    columns["example"] = [each and json.dumps(asdict(each)) for each in columns["example"]]
+    return pa.Table.from_pydict(columns, schema=VERDICTS)
 
 
 def from_table(table: pa.Table) -> list[Verdict]:
