@@ -224,9 +224,9 @@ def _read(path: Place, names: Sequence[str]) -> pa.Table:
 
 def _opened(path: Place) -> pq.ParquetFile:
     source = opened(path)
-    footer = pq.read_metadata(source)
-    held = {footer.schema.column(index).path for index in range(footer.num_columns)}
-    return pq.ParquetFile(source, metadata=footer, read_dictionary=[name for name in CODED if name in held])
+    plain = pq.ParquetFile(source)
+    held = {*plain.schema_arrow.names}
+    return pq.ParquetFile(source, metadata=plain.metadata, read_dictionary=[name for name in CODED if name in held])
 
 
 def held_columns(file: pq.ParquetFile, names: Iterable[str]) -> list[str]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from antiphon.pipeline.dataset import find_event_files, read_events
 from antiphon.trace.line_runs import collect_lines
+from antiphon.trace.typed import TYPED
 from antiphon.types import WORLD, ProcessId, process_id
 
 Row = dict[str, Any]
@@ -75,6 +76,8 @@ def _line(row: Row) -> Row:
     line = {name: value for name, value in row.items() if value is not None}
     for name in ("run", "process", "incarnation", "index"):
         del line[name]
+    for name in TYPED:  # they come from `detail`
+        line.pop(name, None)
     if "sender" in line:
         line["sender"] = process_id(line["sender"], line.pop("sender_incarnation", 0))
     if "upto" in line:
