@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.console import Console, Result
 from tests.support.hosts import obstacle
-from tests.support.spark_cluster import BOTH, WORKERS, SparkCluster, spark_cluster
+from tests.support.spark_cluster import BOTH, LIGHT, WORKERS, SparkCluster, spark_cluster
 from tests.support.store import s3_server, variables
 
 SCENARIO = """
@@ -206,7 +206,8 @@ def test_workers_need_no_packages_if_they_are_shipped(
     bare = tmp_path_factory.mktemp("bare")  # a Python without packages
     venv.create(bare, symlinks=True)
     python = {"PYSPARK_PYTHON": str(bare / "bin/python")}
-    check = ["check", cluster.shared / "runs", "--json", "--master", cluster.url]
+    settings = [word for setting in LIGHT for word in ("--conf", setting)]
+    check = ["check", cluster.shared / "runs", "--json", "--master", cluster.url, *settings]
     [without] = cluster.run([check], **python)
     assert without.code == 2
     assert re.fullmatch(r"antiphon: Spark failed on .*No module named .*\n", without.err)

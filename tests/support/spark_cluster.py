@@ -19,7 +19,11 @@ from tests.support.hosts import Host, hosts
 from tests.support.patience import SECONDS_MAX, until
 
 WORKERS: Final = 2
+_LIGHT: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options of Java for short work: these processes live for a minute."""
+LIGHT: Final = (f"spark.driver.extraJavaOptions={_LIGHT}", f"spark.executor.extraJavaOptions={_LIGHT}")
 BOTH: Final = (
+    *LIGHT,
     "spark.cores.max=2",
     "spark.scheduler.minRegisteredResourcesRatio=1.0",
     f"spark.scheduler.maxRegisteredResourcesWaitingTime={SECONDS_MAX:.0f}s",
@@ -131,7 +135,7 @@ def _daemon(host: Host, log: Path, kind: str, *arguments: str, hidden: Sequence[
         "SPARK_HOME": str(_SPARK),
         "SPARK_LOCAL_IP": host.address,
         "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "SPARK_DAEMON_JAVA_OPTS": _LIGHT,
     }
     start = [str(_SPARK / "bin/spark-class"), f"org.apache.spark.deploy.{kind}", "--host", host.address]
     with log.open("w") as file:
