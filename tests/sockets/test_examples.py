@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import re
 import signal
 import socket
 import sys
@@ -14,6 +15,8 @@ import pytest
 from tests.support.patience import SECONDS_MAX
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+SLOW = re.compile(r"^\w+: (messages of this process wait for .+|.+ answers late)$")
+"""Warnings about a member that is stopped, or that a busy machine holds up."""
 
 
 class Running:
@@ -40,7 +43,8 @@ class Running:
         """End its input: it leaves, and prints the rest."""
         output, errors = await self.process.communicate(b"")
         self.lines += output.decode().splitlines()
-        assert (self.process.returncode, errors) == (0, b"")
+        told = [line for line in errors.decode().splitlines() if not SLOW.search(line)]
+        assert (self.process.returncode, told) == (0, [])
 
 
 @asynccontextmanager
