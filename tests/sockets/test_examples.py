@@ -15,7 +15,9 @@ import pytest
 from tests.support.patience import SECONDS_MAX
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SLOW = re.compile(r"^\w+: (messages of this process wait for .+|.+ answers late)$")
+SLOW = re.compile(
+    r"^\w+: (messages of this process wait for .+|.+( answers late| does not hear this process| other members))$"
+)
 """Warnings about a member that is stopped, or that a busy machine holds up."""
 
 
