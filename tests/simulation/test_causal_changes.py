@@ -16,6 +16,7 @@ FAMILY = FAMILIES["causal-changes"]
         1862,  # a process that was still leaving left twice: M3
         2033,  # Relative, datagrams: a view overtook an own message that a formation held back (D8)
         2328,  # the same over streams
+        9071,  # a process left in the nanosecond in which it installed its first view: M3
         2846,
     ],
 )

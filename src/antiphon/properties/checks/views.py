@@ -121,16 +121,18 @@ class Calls:
         self._history = history
         self._times: dict[tuple[int, int], list[int]] = defaultdict(list)
         self._left: dict[tuple[int, int], list[int]] = defaultdict(list)
+        """The rows of the leaves."""
         rows = history.rows
-        for kinds, times in ((("join", "promote"), self._times), (("leave",), self._left)):
-            for row in history.of_kind(*kinds).tolist():
-                times[int(rows.group[row]), int(rows.process[row])].append(int(rows.time[row]))
+        for row in history.of_kind("join", "promote").tolist():
+            self._times[int(rows.group[row]), int(rows.process[row])].append(int(rows.time[row]))
+        for row in history.of_kind("leave").tolist():
+            self._left[int(rows.group[row]), int(rows.process[row])].append(row)
         stays = history.stays
         self._entered: dict[tuple[int, int], int] = {
-            (view, process): int(rows.time[row])
+            (view, process): row
             for view, process, row in zip(stays.view.tolist(), stays.process.tolist(), stays.row.tolist(), strict=True)
         }
-        """By view and process, when it installed the view."""
+        """By view and process, the row in which it installed the view."""
         self._read_formations({group: code for code, group in enumerate(history.groups)})
 
     def _read_formations(self, code_of: dict[str, int]) -> None:
@@ -149,10 +151,14 @@ class Calls:
 
         If the other was in that view earlier, it may have left it again by now: its own time counts.
         """
-        stays = self._history.stays
-        now, place = int(self._history.rows.time[stays.row[stay]]), (int(stays.group[stay]), other)
-        now = min(now, self._entered.get((int(stays.view[stay]), other), now))
-        since = max((time for time in self._left.get(place, ()) if time <= now), default=0)
+        stays, times = self._history.stays, self._history.rows.time
+        now, place = int(times[stays.row[stay]]), (int(stays.group[stay]), other)
+        left = [row for row in self._left.get(place, ()) if times[row] <= now]
+        entered = self._entered.get((int(stays.view[stay]), other))
+        if entered is not None and times[entered] <= now:
+            now = int(times[entered])
+            left = [row for row in left if row < entered]  # it may leave at the same time, but later
+        since = max((int(times[row]) for row in left), default=0)
         return any(since <= time <= now for time in self._times.get(place, ()))
 
 
