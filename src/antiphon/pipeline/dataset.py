@@ -51,8 +51,8 @@ class Dataset:
         """The usable ones, by name."""
         self.unusable = unusable
         """What is wrong with the others."""
-        self.fetched: DataFrame | None = None
-        """The events in Spark, if they come from a store: they are fetched once (`events`)."""
+        self._fetched: DataFrame | None = None
+        """The events in Spark, if they come from a store."""
 
     @staticmethod
     def of(source: "Source") -> "Dataset":
@@ -80,6 +80,19 @@ class Dataset:
     def units(self) -> list[Unit]:
         """All files with rows, grouped as finely as possible so that no run is in two units."""
         return plan_units(self.files)
+
+    def events(self, spark: "SparkSession") -> "DataFrame":
+        """All events. Those from a store are kept on the disks of the workers: one query after another uses them."""
+        from pyspark import StorageLevel  # noqa: PLC0415 - the rest works without Spark
+
+        from antiphon.pipeline.spark.parquet import read_parquet  # noqa: PLC0415
+
+        if self._fetched is not None:
+            return self._fetched
+        frame = read_parquet(spark, [file.place for file in self.sound().files], EVENTS)
+        if not is_local(self.directory):
+            self._fetched = frame.persist(StorageLevel.DISK_ONLY)
+        return frame
 
 
 Source = Place | Dataset
@@ -194,21 +207,8 @@ def _coded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def events(spark: "SparkSession", source: Source) -> "DataFrame":
-    """The events of a run or of a directory of runs as a DataFrame with exactly the columns of `EVENTS`.
-
-    Events from a store are kept on the disks of the workers: one query after another uses them.
-    """
-    from pyspark import StorageLevel  # noqa: PLC0415 - the rest works without Spark
-
-    from antiphon.pipeline.spark.parquet import read_parquet  # noqa: PLC0415
-
-    found = Dataset.of(source).sound()
-    if found.fetched is None:
-        frame = read_parquet(spark, [file.place for file in found.files], EVENTS)
-        if is_local(found.directory):
-            return frame
-        found.fetched = frame.persist(StorageLevel.DISK_ONLY)
-    return found.fetched
+    """The events of a run or of a directory of runs as a DataFrame with exactly the columns of `EVENTS`."""
+    return Dataset.of(source).events(spark)
 
 
 def _read(path: Place, names: Sequence[str]) -> pa.Table:
