@@ -3,6 +3,7 @@
 Where no scenario can show it, a schedule written down by hand does.
 """
 
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -110,6 +111,12 @@ def scenario_of(erratum: str, *, literal: bool) -> Scenario:
     return msgspec.structs.replace(scenario, options=msgspec.structs.replace(scenario.options, literal=()))
 
 
+@cache
+def played(erratum: str, *, literal: bool) -> Run:
+    """The run of its scenario with the printed rule, or with the adopted one."""
+    return simulate(scenario_of(erratum, literal=literal))
+
+
 def violated(run: Run, required: frozenset[str] = frozenset()) -> set[str]:
     return {verdict.property for verdict in judge(events_table(run.id, run.histories), required) if verdict.violations}
 
@@ -168,28 +175,28 @@ def test_e_43_is_about_processes_in_several_groups(other: tuple[str, str], chang
 
 @pytest.mark.parametrize("erratum", ERRATA)
 def test_the_printed_rule_breaks_what_its_scenario_names(erratum: str) -> None:
-    run = simulate(scenario_of(erratum, literal=True))
+    run = played(erratum, literal=True)
     assert run.quiet
     assert BREAKS[erratum] <= violated(run, REQUIRED.get(erratum, frozenset()))
 
 
 @pytest.mark.parametrize("erratum", ERRATA)
 def test_the_adopted_rule_keeps_every_promise_there(erratum: str) -> None:
-    run = simulate(scenario_of(erratum, literal=False))
+    run = played(erratum, literal=False)
     assert run.quiet
     assert not violated(run, REQUIRED.get(erratum, frozenset()))
 
 
 def test_e_6_the_printed_filter_breaks_the_budget_of_nulls() -> None:
     """Both send within the silence timeout of each other, so each message answers the other: no nulls are needed."""
-    adopted, printed = (simulate(scenario_of("E-6", literal=literal)) for literal in (False, True))
+    adopted, printed = (played("E-6", literal=literal) for literal in (False, True))
     assert nulls_per_message(adopted) < 0.1
     assert nulls_per_message(printed) > 0.4
 
 
 def test_e_29_in_the_same_schedule_two_views_call_themselves_primary() -> None:
     """Both {a1, a2, x} and {b1, b2, x} hold three of five: primary views are one chain in closed mode only."""
-    adopted = simulate(scenario_of("E-29", literal=False))
+    adopted = played("E-29", literal=False)
     assert violated(adopted, frozenset({"M11"})) == {"M11"}
     views = [row for history in adopted.histories for row in history.rows if row["kind"] == "view"]
     primary = {tuple(row["members"]) for row in views if '"primary":true' in row["detail"]}
@@ -261,7 +268,7 @@ def clocks(run: Run) -> list[int]:
 
 def test_t9_the_other_rule_lets_clocks_run_ahead() -> None:
     """Five messages of s1 and one of s2 have equal stamps; from the first acknowledgment on the clocks differ."""
-    adopted, printed = (simulate(scenario_of("T9", literal=literal)) for literal in (False, True))
+    adopted, printed = (played("T9", literal=literal) for literal in (False, True))
     sends = [
         [row["clock"] for history in run.histories for row in history.rows if row["kind"] == "send"]
         for run in (adopted, printed)
@@ -272,7 +279,7 @@ def test_t9_the_other_rule_lets_clocks_run_ahead() -> None:
 
 def test_t8_unmerged_a_receiver_ahead_gets_nothing_until_the_sender_has_caught_up() -> None:
     """r is two seconds ahead, and s sends for one and a half."""
-    adopted, printed = (simulate(scenario_of("T8", literal=literal)) for literal in (False, True))
+    adopted, printed = (played("T8", literal=literal) for literal in (False, True))
     assert printed.deliveries == 0
     assert adopted.deliveries >= 25
 
@@ -310,8 +317,8 @@ def test_t11_no_schedule_needs_as_long_as_the_printed_formula_says() -> None:
 
 
 def test_t5_a_joiner_lacks_the_messages_at_which_it_was_told_to_begin() -> None:
-    assert views(simulate(scenario_of("T5", literal=False)), "p3") == ["p1 p2"]
-    assert views(simulate(scenario_of("T5", literal=True)), "p3") == ["p1 p2", "p3", "p1 p2"]
+    assert views(played("T5", literal=False), "p3") == ["p1 p2"]
+    assert views(played("T5", literal=True), "p3") == ["p1 p2", "p3", "p1 p2"]
 
 
 @pytest.mark.parametrize(
@@ -328,13 +335,13 @@ def test_t5_a_joiner_lacks_the_messages_at_which_it_was_told_to_begin() -> None:
 def test_some_printed_rules_separate_live_processes_or_repair_for_nothing(
     erratum: str, process: str, adopted: list[str], printed: list[str]
 ) -> None:
-    assert views(simulate(scenario_of(erratum, literal=False)), process) == adopted
-    assert views(simulate(scenario_of(erratum, literal=True)), process) == printed
+    assert views(played(erratum, literal=False), process) == adopted
+    assert views(played(erratum, literal=True), process) == printed
 
 
 @pytest.mark.parametrize(("erratum", "process"), [("M29", "p3"), ("J12", "p1")])
 def test_some_printed_rules_repair_again_and_again(erratum: str, process: str) -> None:
-    adopted, printed = (views(simulate(scenario_of(erratum, literal=literal)), process) for literal in (False, True))
+    adopted, printed = (views(played(erratum, literal=literal), process) for literal in (False, True))
     assert len(adopted) == 3
     assert len(printed) >= 7
 
