@@ -16,7 +16,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import count, islice
 from pathlib import Path
 from typing import Final
@@ -59,6 +59,12 @@ PLACES: Final = ("in-process", "local", "cluster")
 Source = Callable[[int], pa.Table]
 
 
+@lru_cache(maxsize=64)
+def _log(source: Source, seed: int) -> Log:
+    """A good trace, read once for all faults that are seeded into it."""
+    return Log(source(seed))
+
+
 @dataclass(frozen=True)
 class Seeded:
     """A fault, and the source of the good traces into which it is seeded."""
@@ -75,7 +81,7 @@ class Seeded:
         return islice((mutant for mutant in mutants if mutant is not None), number)
 
     def _trace(self, seed: int) -> pa.Table | None:
-        mutant = self.mutation.apply(Log(self.source(seed)), random.Random(seed))
+        mutant = self.mutation.apply(_log(self.source, seed), random.Random(seed))
         if mutant is None or self.judged is None:
             return mutant
         return mutant if all(wanted & self.judged(seed) for wanted in self.mutation.one_of) else None
