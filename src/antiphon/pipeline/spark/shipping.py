@@ -28,6 +28,8 @@ _NEEDED: Final = (
 )
 _OPTIONAL: Final = frozenset({"pytz", "six", "tzdata"})
 """Some versions of the others need these."""
+_UNUSED: Final = ("pandas/tests/", "pyarrow/include/", "pyarrow/tests/")
+"""A third of all files: each worker would unpack them for nothing."""
 
 
 def pack(package: Path, archive: Path) -> None:
@@ -44,7 +46,8 @@ def _installed() -> Iterator[tuple[str, Path]]:
         found = _found(name)
         for file in (found.files or ()) if found is not None else ():
             path = Path(str(file.locate()))
-            if ".." not in file.parts and "__pycache__" not in file.parts and path.is_file():
+            is_used = not {"..", "__pycache__"} & {*file.parts} and not str(file).startswith(_UNUSED)
+            if is_used and path.is_file():
                 yield str(file), path
 
 
