@@ -206,7 +206,8 @@ def test_workers_need_no_packages_if_they_are_shipped(
     bare = tmp_path_factory.mktemp("bare")  # a Python without packages
     venv.create(bare, symlinks=True)
     python = {"PYSPARK_PYTHON": str(bare / "bin/python")}
-    settings = [word for setting in LIGHT for word in ("--conf", setting)]
+    one = "spark.cores.max=1"  # one worker shows it; each would unpack and compile all packages
+    settings = [word for setting in (*LIGHT, one) for word in ("--conf", setting)]
     check = ["check", cluster.shared / "runs", "--json", "--master", cluster.url, *settings]
     [without] = cluster.run([check], **python)
     assert without.code == 2
