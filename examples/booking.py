@@ -62,5 +62,5 @@ if __name__ == "__main__":
     parser.add_argument("--peer", dest="peers", action="append", default=[], help="the address of another participant")
     try:
         asyncio.run(book(parser.parse_args()))
-    except antiphon.ConfigurationError as error:
-        sys.exit(str(error))
+    except* antiphon.ConfigurationError as errors:  # in the group of tasks
+        sys.exit(str(errors.exceptions[0]))

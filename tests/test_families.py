@@ -1,6 +1,8 @@
 """Every protocol family is one package and one value: nothing else knows its name, and the judges have its promises."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from antiphon.campaign.families import FAMILIES
 from antiphon.properties.families import BUILT_IN as PROMISED
 from antiphon.properties.promises import JUDGED
-from antiphon.protocols.registry import BUILT_IN
+from antiphon.protocols.registry import BUILT_IN, built_in
 from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import parse_scenario
 
@@ -47,9 +49,25 @@ def test_no_code_outside_protocols_compares_the_name_of_a_protocol(path: Path) -
     assert names == []
 
 
+def test_a_member_loads_its_own_family_only() -> None:
+    others = [f"antiphon.protocols.{name}" for name in BUILT_IN if name != "newtop"]
+    program = f"""
+import sys, antiphon
+antiphon.Member
+from antiphon.core.contract import Presence
+from antiphon.protocols.newtop.frames import InquireFrame
+from antiphon.wire import codec
+frame = InquireFrame("g", "p1", 1, Presence(1))
+assert codec.decode(codec.encode(frame)) == frame
+print([name for name in {others} if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_the_judges_have_an_entry_for_every_family_and_service(name: str) -> None:
-    assert {*BUILT_IN[name].services} <= {*PROMISED[name].services}
+    assert {*built_in(name).services} <= {*PROMISED[name].services}
     assert all(codes <= {*JUDGED} for codes in PROMISED[name].services.values())
 
 
@@ -60,36 +78,36 @@ def test_the_judges_have_no_other_entries() -> None:
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_a_family_is_called_like_its_package(name: str) -> None:
     assert (PACKAGE / "protocols" / name / "family.py").is_file()
-    assert BUILT_IN[name].name == name
+    assert built_in(name).name == name
 
 
 def test_frame_kinds_and_classes_belong_to_one_family() -> None:
-    kinds = [kind for family in BUILT_IN.values() for kind in family.wire.readers]
-    classes = [frame for family in BUILT_IN.values() for frame in family.wire.writers]
+    kinds = [kind for family in map(built_in, BUILT_IN) for kind in family.wire.readers]
+    classes = [frame for family in map(built_in, BUILT_IN) for frame in family.wire.writers]
     assert len({*kinds}) == len(kinds)
     assert len({*classes}) == len(classes)
     assert max(kinds) < 128  # those from 128 on are for other packages
 
 
 def scenario(name: str) -> Scenario:
-    transport = "datagram" if BUILT_IN[name].abilities.sites else "stream"
+    transport = "datagram" if built_in(name).abilities.sites else "stream"
     group = '[[group]]\nname = "g"\nmembers = 3\n'
     return parse_scenario(f'name = "n"\nprotocol = "{name}"\n{group}[network]\ntransport = "{transport}"\n')
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_a_scenario_has_the_options_of_its_family_and_no_others(name: str) -> None:
-    assert type(scenario(name).options) is BUILT_IN[name].options
+    assert type(scenario(name).options) is built_in(name).options
 
 
 def test_options_that_several_families_have_mean_one_type_and_one_default() -> None:
     """A scenario file is written with the options of all families, so they must not contradict each other."""
     seen: dict[str, object] = {}
-    for family in BUILT_IN.values():
+    for family in map(built_in, BUILT_IN):
         for option in family.options.__struct_fields__:
             default = getattr(family.options(), option)
             assert seen.setdefault(option, default) == default, option
 
 
 def test_campaigns_draw_what_families_declare() -> None:
-    assert [*FAMILIES] == [each.name for family in BUILT_IN.values() for each in family.scenarios]
+    assert [*FAMILIES] == [each.name for family in map(built_in, BUILT_IN) for each in family.scenarios]

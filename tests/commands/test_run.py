@@ -260,12 +260,12 @@ def test_scenarios_for_the_simulator_only_are_refused(
     assert not (tmp_path / "run").exists()
 
 
-def _interrupted_run(directory: Path, moment: Callable[[], bool]) -> tuple[int, list[str]]:
-    """Interrupt a long run once the condition is true; return the exit code and the processes of the members."""
+def _interrupted_run(directory: Path, moment: Callable[[], bool]) -> tuple[str, list[str]]:
+    """Interrupt a long run once the condition is true; return what it says and the processes of the members."""
     (directory / "s.toml").write_text(TROUBLE.replace("messages = 60", "messages = 6000"))
     command = [sys.executable, "-m", "antiphon.cli.main", "run", str(directory / "s.toml"), "--out", "r"]
     with subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, cwd=directory
+        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True, cwd=directory
     ) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         until(lambda: process.poll() is not None or len(children.read_text().split()) == 4, "the fourth process")
@@ -273,19 +273,20 @@ def _interrupted_run(directory: Path, moment: Callable[[], bool]) -> tuple[int, 
         assert process.poll() is None
         workers = children.read_text().split()
         os.killpg(process.pid, signal.SIGINT)
-        process.communicate(timeout=SECONDS_MAX)
-    return process.returncode, workers
+        _, err = process.communicate(timeout=SECONDS_MAX)
+    assert process.returncode == 130
+    return err, workers
 
 
 def test_a_run_that_is_interrupted_before_it_begins_leaves_no_process_and_no_directory(tmp_path: Path) -> None:
-    code, workers = _interrupted_run(tmp_path, lambda: True)
-    assert code == 130
+    told, workers = _interrupted_run(tmp_path, lambda: True)
+    assert told == "antiphon: interrupted; no unfinished files were left\n"
     assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
 
 
 def test_an_interrupted_run_keeps_its_trace(tmp_path: Path) -> None:
-    code, workers = _interrupted_run(tmp_path, lambda: any(tmp_path.glob(".r-*/live/events/*.parquet")))
-    assert code == 130
+    told, workers = _interrupted_run(tmp_path, lambda: any(tmp_path.glob(".r-*/live/events/*.parquet")))
+    assert told == "antiphon: interrupted; the trace up to the interrupt is in r\n"
     assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
     events = pq.read_table(tmp_path / "r/events")
     assert summarise(judge(events)) == "hold"

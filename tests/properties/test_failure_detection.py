@@ -103,6 +103,45 @@ def test_l10_alone_in_a_view_there_is_no_peer() -> None:
     assert violated(trace.end()) == set()
 
 
+def test_l10_without_peers_from_the_confirmation_on_although_the_view_comes_later() -> None:
+    trace = trio(options=TIMED)
+    trace.crash("p2")
+    trace.crash("p3")
+    trace.suspect("p1", "p2", "p3")
+    trace.confirm("p1", "p2", "p3")
+    spoken(trace, 1, 10 * BOUND, "p1")
+    trace.view("p1", "orders", "v1", ["p1"])
+    judged = verdict(trace.end(), "L10", "orders")
+    assert (judged.outcome, judged.opportunities) == ("pass", 3)
+
+
+def test_l10_as_long_as_one_peer_remains() -> None:
+    trace = trio(options=TIMED)
+    trace.crash("p3")
+    for process in ("p1", "p2"):
+        trace.suspect(process, "p3")
+        trace.confirm(process, "p3")
+    spoken(trace, 5, 200, "p2")
+    for process in ("p1", "p2"):
+        trace.view(process, "orders", "v1", ["p1", "p2"])
+    assert violated(trace.end()) == {"L10"}
+
+
+@pytest.mark.parametrize(("silent_before", "violations"), [(200, 0), (BOUND + 1, 1)])
+def test_l10_a_leaver_until_its_last_frame_although_its_application_learns_later(
+    silent_before: int, violations: int
+) -> None:
+    trace = trio(options=TIMED)
+    spoken(trace, 1, silent_before - 200, "p1", "p2")
+    spoken(trace, 1, 200, "p1", "p2")
+    trace.transmit("p3", "leaving", None, "leaving")
+    spoken(trace, 5, 200, "p1", "p2")
+    trace.leave("p3")
+    trace.join("p3")
+    trace.view("p3", "orders", "v2", ["p1", "p2", "p3"], classes=[["p1", "p2"], ["p3"]])
+    assert verdict(trace.end(settled=False), "L10", "orders").violations == violations
+
+
 def test_l10_a_process_that_was_paused_is_not_asked() -> None:
     trace = trio(options=TIMED)
     trace.fault("pause", process="p3")

@@ -14,7 +14,7 @@ from antiphon.core.effects import Refuted
 from antiphon.errors import ConfigurationError
 from antiphon.properties.judge import judge
 from antiphon.protocols.acks.bounds import Latencies, tight_timestamp_bound, timestamp_bound
-from antiphon.protocols.registry import BUILT_IN
+from antiphon.protocols.registry import BUILT_IN, built_in
 from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import parse_scenario, read_scenario, with_seed
 from antiphon.scenario.validate import concerns
@@ -29,7 +29,7 @@ AGAIN = {("intergroup", "T6"): "T6-intergroup"}
 """Errata of two families have a scenario for each."""
 ERRATA = [
     AGAIN.get((family, erratum), erratum)
-    for family, errata in ((each.name, each.errata.names) for each in BUILT_IN.values())
+    for family, errata in ((each.name, each.errata.names) for each in map(built_in, BUILT_IN))
     for erratum in errata
     if erratum not in CONSTRUCTED
 ]

@@ -5,6 +5,7 @@ import hashlib
 import re
 import signal
 import socket
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -222,6 +223,15 @@ def test_a_replica_moves_while_requests_go_on() -> None:
         assert output.decode().splitlines()[-1] == "all in the same order: True"
 
     asyncio.run(moves())
+
+
+@pytest.mark.parametrize("example", ["chat.py", "booking.py"])
+def test_a_wrong_argument_is_one_sentence(example: str) -> None:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / example), "--name", "ann", "--peer", "nonsense"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "'nonsense' is not an address such as 10.0.0.5:7400\n")
 
 
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)

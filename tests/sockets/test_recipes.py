@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from antiphon import ConfigurationError, Event, Group, Member, NotAMember, Reset, Total
+from antiphon import Causal, ConfigurationError, Event, Group, Member, NotAMember, Reset, Total
 from antiphon.recipes import Barrier, Consensus, Movable
 from antiphon.testing import Cluster, cluster, run
 from tests.support.loopback import DEADLINE_S, join_all, members
@@ -158,6 +158,38 @@ def test_messages_that_cannot_be_read_change_nothing() -> None:
     run(scenario())
 
 
+def test_a_barrier_may_begin_after_the_application_has_read_the_view() -> None:
+    async def scenario() -> None:
+        async with cluster(2, seed=1) as found:
+            for group in found:
+                while group.view is None or len(group.view.members) < 2:
+                    await group.receive()
+            async with fed([*found], Barrier) as barriers:
+                assert await asyncio.gather(*(barrier.wait() for barrier in barriers)) == [1, 1]
+
+    run(scenario())
+
+
+def test_what_could_only_wait_for_ever_or_differ_is_refused() -> None:
+    async def scenario() -> None:
+        async with cluster(1, seed=1) as (group,):
+            with pytest.raises(ConfigurationError, match="a topic is a text and a value is bytes, not 7 and b'x'"):
+                await Consensus(group).propose(7, b"x")  # type: ignore[arg-type]
+            with pytest.raises(ConfigurationError, match="and a value is bytes, not 'leader' and 'x'"):
+                await Consensus(group).propose("leader", "x")  # type: ignore[arg-type]
+            for parties in (0, True, "2"):
+                with pytest.raises(ConfigurationError, match="parties must be a whole number from 1, or None"):
+                    Barrier(group, parties)  # type: ignore[arg-type]
+        async with cluster(1, seed=1, service=Causal()) as found:
+            for recipe in (Consensus, Barrier):
+                with pytest.raises(ConfigurationError, match=f"{recipe.__name__} needs a group with service=Total"):
+                    recipe(found[0])
+            with pytest.raises(ConfigurationError, match=r"Movable needs a group with service=Total\(\); a has Causal"):
+                await Replica(found.members[0]).service.join("a")
+
+    run(scenario())
+
+
 def test_consensus_and_a_barrier_on_sockets() -> None:
     async def scenario(**settings: Any) -> None:
         async with asyncio.timeout(DEADLINE_S), members(3, **settings) as found:
@@ -250,6 +282,23 @@ def test_a_service_moves_twice() -> None:
             await asyncio.gather(arriving, sending)
             await until(lambda: all(len(each.requests) == 100 for each in replicas))
             assert replicas[0].requests == replicas[1].requests == replicas[2].requests
+
+    run(scenario())
+
+
+def test_of_two_moves_at_once_one_fails() -> None:
+    async def scenario() -> None:
+        async with serving(3) as (_, replicas):
+            first, second, third = (replica.service for replica in replicas)
+            with pytest.raises(ConfigurationError, match="a request is bytes, not str"):
+                await first.send("1")  # type: ignore[arg-type]
+            told = await asyncio.gather(first.move("b"), second.move("c"), return_exceptions=True)
+            (name,) = {service.group.name for service in (first, second)}
+            expected = {"b": [None, ConfigurationError], "c": [ConfigurationError, None]}
+            assert [None if each is None else type(each) for each in told] == expected[name]
+            await third.send(b"1")
+            await until(lambda: all(len(replica.requests) == 1 for replica in replicas))
+            await third.move(third.group.name)
 
     run(scenario())
 

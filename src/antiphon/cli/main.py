@@ -63,7 +63,7 @@ def _end_at_once() -> NoReturn:
 
 def main() -> None:
     """Entry point of the console script."""
-    interrupts = _Interrupts()
+    interrupts, kept = _Interrupts(), "no unfinished files were left"
     if sys.argv[1:] == ["--version"]:
         sys.stdout.write(f"antiphon {__version__}\n")  # also on the base install, which has no command line
         sys.exit(0)
@@ -73,7 +73,9 @@ def main() -> None:
 
         app()
     except SystemExit as end:
-        if not interrupts.seen and end.code != INTERRUPTED:
+        if isinstance(end.code, str):
+            kept = end.code  # `Interrupted`
+        elif not interrupts.seen and end.code != INTERRUPTED:
             raise
     except KeyboardInterrupt:
         pass  # a run of real processes takes the signal itself
@@ -87,7 +89,7 @@ def main() -> None:
     except Exception:
         if not interrupts.seen:
             _own_fault()
-    _say("interrupted; no unfinished files were left")
+    _say(f"interrupted; {kept}")
     sys.exit(INTERRUPTED)
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from antiphon.errors import TraceError
-from antiphon.pipeline.footers import EventFile, cause, read_footers
+from antiphon.pipeline.footers import EventFile, cause, read_footers, unreadable
 from antiphon.properties.tables.columns import READ, as_read
 from antiphon.trace.directory import require_complete, run_ids
 from antiphon.trace.places import AnyPlace, Place, is_local, listed, opened, require_reachable
@@ -180,7 +180,7 @@ def open_coded(path: Place) -> pq.ParquetFile:
     try:
         return _opened(path)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise TraceError(f"{path} cannot be read: {cause(error)}") from error
+        raise unreadable(path, error) from error
 
 
 def read_coded(path: Place, file: pq.ParquetFile, group: int, names: Sequence[str]) -> pa.Table:
@@ -195,7 +195,7 @@ def read_coded(path: Place, file: pq.ParquetFile, group: int, names: Sequence[st
             _coded(found[name]) if name in CODED else found[name].cast(EVENTS.field(name).type) for name in names
         ]
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise TraceError(f"{path} cannot be read: {cause(error)}") from error
+        raise unreadable(path, error) from error
     return pa.table([column.combine_chunks() for column in columns], names=list(names))
 
 
@@ -219,7 +219,7 @@ def _read(path: Place, names: Sequence[str]) -> pa.Table:
         found = file.read(columns=names, use_threads=False).select(names)
         return found.cast(pa.schema([as_read(field) for field in found.schema]))
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise TraceError(f"{path} cannot be read: {cause(error)}") from error
+        raise unreadable(path, error) from error
 
 
 def _opened(path: Place) -> pq.ParquetFile:

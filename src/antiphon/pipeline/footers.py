@@ -4,6 +4,7 @@ The result is one small value for each file. Everything that a command asks befo
 values: which files belong together, how many rows there are, and whether a unit is one large run.
 """
 
+import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,9 +13,9 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from antiphon.errors import TraceError
+from antiphon.errors import NotShared, TraceError
 from antiphon.trace import stores
-from antiphon.trace.places import Place, in_parallel, opened
+from antiphon.trace.places import Place, in_parallel, is_local, opened
 from antiphon.trace.schema import EVENTS
 from antiphon.trace.typed import TYPED
 
@@ -58,6 +59,13 @@ def cause(error: Exception) -> str:
     """The first sentence of a library's error message, without the full stop."""
     told = stores.meaning(error)
     return told or str(error).strip().split("\n")[0].split(". ")[0].rstrip(".") or type(error).__name__
+
+
+def unreadable(place: Place, error: Exception) -> TraceError:
+    """What to raise if a file that was listed cannot be read. A worker of a cluster may not see it."""
+    if isinstance(error, FileNotFoundError) and is_local(place):
+        return NotShared(str(place), socket.gethostname())
+    return TraceError(f"{place} cannot be read: {cause(error)}")
 
 
 def _read(file: tuple[Place, int]) -> EventFile | TraceError:
@@ -136,7 +144,7 @@ def _runs(place: Place, footer: pq.FileMetaData) -> tuple[str, ...]:
             try:
                 column = pq.ParquetFile(opened(place)).read(columns=["run"]).column("run")
             except (pa.ArrowException, OSError) as error:
-                raise TraceError(f"{place} cannot be read: {cause(error)}") from error
+                raise unreadable(place, error) from error
             return tuple(sorted(column.cast(pa.string()).unique().drop_null().to_pylist()))
         runs.add(statistics.min)
     return tuple(sorted(runs))

@@ -12,6 +12,7 @@ from antiphon.api.events import Event, Message, Reset, View
 from antiphon.api.group import Group
 from antiphon.errors import ConfigurationError
 from antiphon.recipes.marks import body_of
+from antiphon.recipes.order import require_total
 from antiphon.recipes.waiting import Waiting
 
 _MARK: Final = b"\0barrier "
@@ -25,10 +26,13 @@ class Barrier:
 
     def __init__(self, group: Group, parties: int | None = None) -> None:
         """`parties`: how many members must arrive; None: all members of the view. It is the same at all members."""
+        require_total(group, "Barrier")
+        if parties is not None and (not isinstance(parties, int) or isinstance(parties, bool) or parties < 1):
+            raise ConfigurationError(f"parties must be a whole number from 1, or None, not {parties!r}")
         self._group = group
         self._parties = parties
         self._waiting = Waiting(group)
-        self._members: frozenset[str] = frozenset()
+        self._members = frozenset[str](() if group.view is None else group.view.members)
         self._arrived: dict[int, set[str]] = {}
         self.passed = 0
         """The last round that was passed."""

@@ -13,7 +13,9 @@ from typing import Any, Final
 
 from antiphon.api.events import Event, Message, Primary, Reset
 from antiphon.api.group import Group
+from antiphon.errors import ConfigurationError
 from antiphon.recipes.marks import body_of
+from antiphon.recipes.order import require_total
 from antiphon.recipes.waiting import Waiting
 
 _MARK: Final = b"\0consensus "
@@ -34,6 +36,7 @@ class Consensus:
     """The decisions of one group, by topic. Use a group with `service=Total(safe=True)`."""
 
     def __init__(self, group: Group) -> None:
+        require_total(group, "Consensus")
         self._group = group
         self._waiting = Waiting(group)
         self._decided: dict[str, Decision] = {}
@@ -48,6 +51,8 @@ class Consensus:
 
         It waits for a primary view. Put a timeout around it; after that the proposal may still be decided.
         """
+        if not isinstance(topic, str) or type(value) is not bytes:
+            raise ConfigurationError(f"a topic is a text and a value is bytes, not {topic!r} and {value!r}")
         while topic not in self._decided or not self._decided[topic].final:
             if topic not in self._decided:
                 proposal = json.dumps({"topic": topic, "value": value.hex()})

@@ -29,6 +29,7 @@ from antiphon.api.member import Member
 from antiphon.errors import ConfigurationError, NotAMember
 from antiphon.recipes import moves
 from antiphon.recipes.moves import Old
+from antiphon.recipes.order import require_total
 from antiphon.recipes.waiting import Waiting
 
 _log: Final = logging.getLogger("antiphon")
@@ -104,7 +105,11 @@ class Movable:
             self._run(self._read())
             self._run(self._forward())
         await asyncio.sleep(0)  # all groups are read in one order before the first is joined
-        await self._enter(name, **how)
+        try:
+            await self._enter(name, **how)
+        except NotAMember:
+            self._waiting.require()  # the process has left because of another error
+            raise
         await self._waiting.until(lambda: bool(self._groups))
 
     async def ended(self) -> None:
@@ -114,15 +119,25 @@ class Movable:
 
     async def send(self, payload: bytes) -> None:
         """Send a request to all replicas. While the service moves it may wait, so that requests keep their order."""
+        if type(payload) is not bytes:
+            raise ConfigurationError(f"a request is bytes, not {type(payload).__name__}")
         await self._waiting.until(self._may_send)
         await self.group.send(moves.REQUEST + payload)
 
     async def move(self, name: str) -> None:
-        """Move the service to the group of another name. Returns when this process is in that group alone."""
+        """Move the service to the group of another name. Returns when this process is in that group alone.
+
+        `ConfigurationError` if another process has moved it to another group first.
+        """
         require_name(name, "a group")
         await self._waiting.until(self._may_send)
+        old = self.group.name
+        if old == name:
+            return
         await self.group.send(moves.MOVE + name.encode())
-        await self._waiting.until(lambda: [group.name for group in self._groups] == [name])
+        await self._waiting.until(lambda: len(self._groups) == 1 and self.group.name != old)
+        if self.group.name != name:
+            raise ConfigurationError(f"the service has moved to {self.group.name} first, not to {name}")
 
     async def leave(self) -> None:
         """Leave the service; every remaining member has what this process sent."""
@@ -146,6 +161,7 @@ class Movable:
             self._expected = ""
             self._groups.append(group)
             group.on_leaving(partial(self._gone, group))
+            require_total(group, "Movable")
         if group in self._groups:
             self._take(group, event)
             self._go_on()

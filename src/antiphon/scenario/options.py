@@ -11,7 +11,7 @@ from typing import Any, get_args, get_origin
 import msgspec
 
 from antiphon.protocols.contract import Family
-from antiphon.protocols.registry import BUILT_IN, families, family_of
+from antiphon.protocols.registry import BUILT_IN, built_in, families, family_of
 from antiphon.scenario.model import Options, Scenario
 from antiphon.scenario.units import quantity
 
@@ -39,7 +39,7 @@ def every_option(scenario: Scenario) -> dict[str, Any]:
 
     An option that is not set at all, and has no default, is left out.
     """
-    named = [name for family in BUILT_IN.values() for name in family.options.__struct_fields__]
+    named = [name for family in BUILT_IN for name in built_in(family).options.__struct_fields__]
     own = family_of(scenario).options
     named += own.__struct_fields__
     default = {name: getattr(_owners()[name](), name) for name in dict.fromkeys(named)}

@@ -7,35 +7,41 @@ beyond the body, and never trusts a length before it has compared it with the bo
     kinds 39 to 47, 51 to 60: intergroup                     kinds 128 to 255: families of other packages
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any, Final
 
 from antiphon.core.effects import Frame
 from antiphon.errors import ProtocolViolation
 from antiphon.protocols.contract import Family
-from antiphon.protocols.registry import BUILT_IN, families
+from antiphon.protocols.registry import BUILT_IN, built_in, families
 from antiphon.types import ProcessId
 from antiphon.wire.frame import ENVELOPE_BYTES, Sealed, kind_of, seal
 from antiphon.wire.layout import Count, Read, Write
 from antiphon.wire.names import IDENTITY_BYTES_MAX
 from antiphon.wire.reader import Reader
 
-# Built once and looked up for every frame. Families of other packages are loaded when a lookup fails.
+# Looked up for every frame. When a lookup fails, families are loaded one after another until it succeeds.
 _WRITERS: Final[dict[type[Any], Write]] = {}
 _READERS: Final[dict[int, Read]] = {}
 _STAMPS: Final[dict[type[Any], Count]] = {}
 _BODIES: Final[dict[type[Any], Count]] = {}
 
 
-def _register(found: Iterable[Family]) -> None:
-    for family in found:
-        _WRITERS.update(family.wire.writers)
-        _READERS.update(family.wire.readers)
-        _STAMPS.update(dict.fromkeys(family.wire.writers, family.wire.stamp_bytes))
-        _BODIES.update(family.wire.body_bytes)
+def _load() -> Iterator[None]:
+    """Register one more family at each step: those of this package, then those of others."""
+    for name in BUILT_IN:
+        _register(built_in(name))
+        yield
+    for family in families().values():
+        _register(family)
+        yield
 
 
-_register(BUILT_IN.values())
+def _register(family: Family) -> None:
+    _WRITERS.update(family.wire.writers)
+    _READERS.update(family.wire.readers)
+    _STAMPS.update(dict.fromkeys(family.wire.writers, family.wire.stamp_bytes))
+    _BODIES.update(family.wire.body_bytes)
 
 
 def encode(frame: Frame) -> bytes:
@@ -52,13 +58,12 @@ def decode(sealed: Sealed) -> Frame:
 
 
 def _writer(frame: type[Any]) -> Write:
-    _register(families().values())
+    any(frame in _WRITERS for _ in _load())
     return _WRITERS[frame]
 
 
 def _reader(kind: int) -> Read:
-    _register(families().values())
-    if kind not in _READERS:
+    if not any(kind in _READERS for _ in _load()):
         raise ProtocolViolation("kind", f"frame kind {kind} is unknown in this version")
     return _READERS[kind]
 

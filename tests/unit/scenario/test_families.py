@@ -4,7 +4,7 @@ import pytest
 
 from antiphon.errors import ConfigurationError
 from antiphon.protocols.intergroup.options import InterGroupOptions
-from antiphon.protocols.registry import BUILT_IN
+from antiphon.protocols.registry import BUILT_IN, built_in
 from antiphon.scenario.model import absent_at_first, role_of
 from antiphon.scenario.read import parse_scenario, scenario_toml
 from antiphon.scenario.validate import concerns
@@ -150,7 +150,7 @@ def test_keys_that_a_family_does_not_support_are_refused_by_name(text: str, sent
 
 def test_a_printed_rule_concerns_no_family_but_its_own() -> None:
     concerned = {
-        text: {each for own in BUILT_IN.values() for each in own.errata.names if concerns(each, parse_scenario(text))}
+        text: {each for own in BUILT_IN for each in built_in(own).errata.names if concerns(each, parse_scenario(text))}
         for text in (NEWTOP, CLASSIC, ACKS)
     }
     assert concerned == {
@@ -279,7 +279,7 @@ def test_an_idle_sender_of_intergroup_may_step_down() -> None:
 
 
 def test_only_the_simulator_tells_how_many_processes_were_excluded() -> None:
-    sockets = BUILT_IN["newtop"].sockets
+    sockets = built_in("newtop").sockets
     assert sockets is not None
     ((key, _),) = sockets.problems(parse_scenario(NEWTOP + "[options]\nexcluded_count = true\n"))
     assert key == "options.excluded_count"

@@ -18,6 +18,7 @@ from antiphon import __version__
 from antiphon.campaign.families import FAMILIES, Family
 from antiphon.campaign.run import OUTCOMES, Runner, Traces, outcomes_of, write_outcomes
 from antiphon.campaign.tally import Tally, Trouble
+from antiphon.cli.shared.interrupts import interrupted
 from antiphon.cli.shared.output import Json, as_json, out, print_json, progress, waiting
 from antiphon.cli.shared.paths import place_option
 from antiphon.cli.shared.sessions import (
@@ -26,7 +27,6 @@ from antiphon.cli.shared.sessions import (
     Master,
     ShipPackages,
     SparkChoice,
-    report_kept_results,
     spark_choice,
     started,
 )
@@ -103,7 +103,7 @@ def campaign(
     except KeyboardInterrupt:
         _print(replace(request, directory=None), tally, json, time.perf_counter() - began)
         if out_directory is not None:
-            report_kept_results(tally.runs, runs, unfinished(out_directory, _plan(request)))
+            raise interrupted(tally.runs, runs, unfinished(out_directory, _plan(request))) from None
         raise
     _print(request, tally, json, time.perf_counter() - began)
     raise typer.Exit(1 if any(tally.objections()) else 0)

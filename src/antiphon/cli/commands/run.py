@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 import typer
 
 from antiphon.cli.commands.simulate import outcome_of, print_outcomes
+from antiphon.cli.shared.interrupts import Interrupted
 from antiphon.cli.shared.output import Json
 from antiphon.cli.shared.paths import path_argument, path_option
 from antiphon.cli.shared.run_table import watching
@@ -67,7 +68,7 @@ def run(
     print_outcomes([outcome], out_directory, check, json, traced=True, every=every)
     if played.interrupted:
         if out_directory is not None:
-            typer.echo(f"antiphon: the trace up to the interrupt is in {out_directory}", err=True)
+            raise Interrupted(f"the trace up to the interrupt is in {out_directory}")
         raise KeyboardInterrupt
     if check:
         raise typer.Exit(exit_code(VerdictSummary.of(outcome.verdicts)))

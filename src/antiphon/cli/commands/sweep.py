@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from antiphon import __version__
+from antiphon.cli.shared.interrupts import interrupted
 from antiphon.cli.shared.output import Json, as_json, out, print_json, progress, waiting
 from antiphon.cli.shared.paths import path_argument, place_option
 from antiphon.cli.shared.sessions import (
@@ -23,7 +24,6 @@ from antiphon.cli.shared.sessions import (
     Master,
     ShipPackages,
     SparkChoice,
-    report_kept_results,
     spark_choice,
     started,
 )
@@ -186,10 +186,8 @@ def _kept_when_interrupted(request: _Request, parts: Place, schema: "pa.Schema")
     try:
         yield
     except KeyboardInterrupt:
-        report_kept_results(
-            len(results(parts, schema)), len(request.items), unfinished(request.directory, _plan(request))
-        )
-        raise
+        place = unfinished(request.directory, _plan(request))
+        raise interrupted(len(results(parts, schema)), len(request.items), place) from None
 
 
 def _record(name: str, seed: int, row: dict[str, Any]) -> tuple[RunRecord, str]:

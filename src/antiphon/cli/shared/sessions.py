@@ -1,4 +1,4 @@
-"""How commands start Spark, what the user chose about it, and the message about kept results after an interrupt."""
+"""How commands start Spark and what the user chose about it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,6 @@ from antiphon.cli.shared.output import waiting
 from antiphon.errors import ConfigurationError
 from antiphon.pipeline.spark.configuration import configured
 from antiphon.trace import stores
-from antiphon.trace.places import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,10 +110,3 @@ def started_unless(quick: bool, choice: SparkChoice) -> "SparkSession | None":
             "install `antiphon[cli]`"
         )
     return None
-
-
-def report_kept_results(done: int, total: int, place: Place) -> None:
-    """After an interrupt, say on standard error what was kept."""
-    if done:
-        sentence = f"{done:,} of {total:,} runs are kept in {place}; run the same command again to do the rest"
-        typer.echo(f"antiphon: {sentence}", err=True)

@@ -20,6 +20,7 @@ from antiphon.pipeline.figures.measures import Percentiles, RunStatistics, Stati
 from antiphon.pipeline.figures.one_run import Measured, figures_of
 from antiphon.pipeline.figures.parts import ROWS_PER_PART, measured_runs
 from antiphon.pipeline.figures.totals import Totals
+from antiphon.pipeline.footers import unreadable
 from antiphon.pipeline.tables.schemas import FIGURES
 from antiphon.trace.places import Place
 
@@ -70,9 +71,8 @@ class _Measurement:
                 rows += [{"share": place, **self._counted(run, totals)} for run in self._runs(unit)]
             except TraceError as error:
                 rows.append({"share": place, "error": _located(unit.files, str(error))})
-            except OSError as error:  # a worker of a cluster may not see the files
-                sentence = str(error).split(". ", maxsplit=1)[0]
-                rows.append({"share": place, "error": f"{unit.files[0]} cannot be read: {sentence}"})
+            except OSError as error:
+                rows.append({"share": place, "error": str(unreadable(unit.files[0], error))})
         rows += [{"share": place, "part": part, "totals": each.packed()} for part, each in totals.items()]
         yield pa.Table.from_pylist(rows, schema=_RESULTS)
 

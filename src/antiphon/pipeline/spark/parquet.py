@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from antiphon.errors import TraceError
-from antiphon.pipeline.footers import cause
+from antiphon.pipeline.footers import unreadable
 from antiphon.pipeline.spark.job import TASKS_PER_CORE, collected, silent
 from antiphon.trace.places import Place, is_local, listed, opened, written
 
@@ -83,7 +83,7 @@ def _batches(place: Place, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
             table = pa.table(columns, names=schema.names).cast(schema)
             yield from table.to_batches(max_chunksize=65_536)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise TraceError(f"{place} cannot be read: {cause(error)}") from error
+        raise unreadable(place, error) from error
 
 
 def _written(batches: Iterator[pa.RecordBatch], part: Place, schema: pa.Schema, *, even_empty: bool = False) -> int:

@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 
 from antiphon.properties.promises import Promises
-from antiphon.properties.tables.columns import BoolArray, IntArray
+from antiphon.properties.tables.columns import KIND, BoolArray, IntArray
 from antiphon.properties.tables.frames import slowest_frame_ns
-from antiphon.properties.tables.history import History
+from antiphon.properties.tables.history import NEVER, History
 from antiphon.properties.tables.membership import Membership
 from antiphon.properties.tables.receive_only import Loss, ReceiveOnly
 from antiphon.properties.tables.stability_reports import StabilityReports
@@ -100,13 +100,16 @@ _HINDERS: Final = frozenset({"pause", "stall", "slow", "skew"})
 def check_silence(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
     """L10: a member of a view with other members transmits something within a bound.
 
+    It has no peers any more once it has confirmed that all other members have failed, or has told them that it leaves.
+    Its application may learn of the view, or of the leave, much later: it may wait for a state of another group (E-84).
+
     The bound with an idle probe: twice the sum of probe period and time-silence, plus one suspicion timeout. The bound
     for members that transmit periodically: twice the longer of their periods. A process that was paused, slowed, or
     stalled by its application is not judged. Without rows about such faults, nothing is judged.
     """
     if history.world.is_open:
         return not_quiet(history, promises, "L10")
-    bound = _bounds(
+    bound, periodic = _bounds(
         membership, np.isin(np.arange(len(history.processes)), history.stays.process[promises.roles.receiving])
     )
     bound[_hindered(history) | ~history.in_part] = 0
@@ -115,7 +118,7 @@ def check_silence(history: History, promises: Promises, membership: Membership) 
     if not stays:
         return no_opportunity(history, promises, "L10")
     cuts = promises.of_family(lambda promised: promised.cuts)
-    begins, ends, groups = _intervals(history, membership, cuts, stays)
+    begins, ends, groups = _intervals(history, membership, cuts, periodic, stays)
     took = history.rows.time[ends] - history.rows.time[begins]
     process = history.rows.process[begins]
     silent = np.flatnonzero(took > bound[process])
@@ -141,15 +144,18 @@ def _has_company(history: History, membership: Membership, stay: int) -> bool:
     return bool(others) and not history.left[process, group]
 
 
-def _bounds(membership: Membership, onlooking: BoolArray) -> IntArray:
-    """For each process how long it may be silent; 0 if there is no bound. Onlookers take turns to report."""
+def _bounds(membership: Membership, onlooking: BoolArray) -> tuple[IntArray, BoolArray]:
+    """For each process how long it may be silent, 0 if there is no bound; and whether it transmits periodically.
+
+    Onlookers take turns to report.
+    """
     suspectors = membership.suspectors
     probed = 2 * (suspectors.probe + suspectors.silence) + suspectors.after
     by_probe = np.where((suspectors.after > 0) & (suspectors.probe > 0), probed, 0)
     # A process that joins asks every half timeout.
     turns = np.maximum(suspectors.keep_alive, suspectors.report) + suspectors.after // 2
     period = np.where(onlooking, turns, suspectors.keep_alive)
-    return np.where(period > 0, 2 * period, by_probe)
+    return np.where(period > 0, 2 * period, by_probe), period > 0
 
 
 def _hindered(history: History) -> BoolArray:
@@ -162,29 +168,50 @@ def _hindered(history: History) -> BoolArray:
 
 
 def _intervals(
-    history: History, membership: Membership, cuts: BoolArray, stays: list[int]
+    history: History, membership: Membership, cuts: BoolArray, periodic: BoolArray, stays: list[int]
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Intervals between neighbouring `transmit` rows of these stays, including both ends of a stay, with the group.
 
-    Consecutive stays in one group form one interval. In families whose view changes are cuts, a process that left is
-    judged again only from its next view on.
+    Consecutive stays in one group form one interval, unless the process was alone between them. In families whose view
+    changes are cuts, a process that left is judged again only from its next view on. A process that does not transmit
+    periodically tells its peers that it leaves, so the time from that frame to its `leave` row does not count.
     """
     rows, chosen = history.rows, np.zeros(len(history.stays.row) + 1, np.bool_)
     chosen[stays] = True
+    alone = _alone(history, membership)
     at = history.of_kind("transmit", "join")
     at = at[rows.group[at] >= 0]
-    at = at[chosen[np.where(cuts[rows.process[at]], history.membership_at(at), history.stay_at(at))]]
-    begins = [membership.row[stay] for stay in stays if not chosen[membership.preceding[stay]]]
-    over = _ends(history, cuts, [stay for stay in stays if not chosen[membership.following[stay]]])
+    stay = np.where(cuts[rows.process[at]], history.membership_at(at), history.stay_at(at))
+    at = at[chosen[stay] & (at < alone[stay])]
+    goes_on = chosen & (alone == NEVER)
+    begins = [membership.row[stay] for stay in stays if not goes_on[membership.preceding[stay]]]
+    closing = [stay for stay in stays if not (goes_on[stay] and chosen[membership.following[stay]])]
+    over = _ends(history, cuts, closing)
     left = history.of_kind("leave")
     left = left[rows.group[left] >= 0]
-    row = np.concatenate([at, np.array(begins, np.int64), over[0], left])
+    row = np.concatenate([at, np.array(begins, np.int64), np.minimum(over[0], alone[closing]), left])
     group = np.concatenate([rows.group[row[: len(at) + len(begins)]], over[1], rows.group[left]])
     last = np.arange(len(row)) >= len(at) + len(begins)
     order = np.lexsort((row, group, rows.process[row]))
     row, group, last = row[order], group[order], last[order]
-    same = (np.diff(group) == 0) & (np.diff(rows.process[row]) == 0) & ~last[:-1]
+    gone = (rows.kind[row] == KIND["leave"]) & ~periodic[rows.process[row]]
+    same = (np.diff(group) == 0) & (np.diff(rows.process[row]) == 0) & ~last[:-1] & ~gone[1:]
     return row[:-1][same], row[1:][same], group[:-1][same]
+
+
+def _alone(history: History, membership: Membership) -> IntArray:
+    """For each stay the row from which on all other members are confirmed to have failed; NEVER if there is none."""
+    found = np.full(len(history.stays.row) + 1, NEVER, np.int64)
+    others: dict[int, set[int]] = {}
+    for each in membership.confirmations:
+        stay = int(history.stays.at[each.row])
+        if stay < 0:
+            continue
+        remaining = others.setdefault(stay, {*membership.members[stay]} - {each.process})
+        remaining.discard(each.peer)
+        if not remaining:
+            found[stay] = min(found[stay], each.row)
+    return found
 
 
 def _ends(history: History, cuts: BoolArray, stays: list[int]) -> tuple[IntArray, IntArray]:
