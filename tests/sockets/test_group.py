@@ -212,6 +212,34 @@ def test_a_batch_ends_before_the_state_is_asked_for() -> None:
     run(scenario())
 
 
+def test_deliveries_that_are_taken_together_are_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but the last of them, which the application still works on, as if it had taken them one by one."""
+    reported: list[int] = []
+    report = LocalProcess.consumed
+
+    def consumed(process: LocalProcess, group: GroupId, position: int) -> None:
+        if process.id.startswith("p2"):
+            reported.append(position)
+        report(process, group, position)
+
+    async def scenario() -> None:
+        async with cluster(2) as members:
+            while not members[1].primary:
+                await members[1].receive()
+            monkeypatch.setattr(LocalProcess, "consumed", consumed)
+            for word in (b"1", b"2", b"3"):
+                await members[0].send(word)
+                await asyncio.sleep(0.01)  # each is delivered by itself
+            taken = await members[1].receive()
+            assert [each.payload for each in taken if isinstance(each, Message)] == [b"1", b"2", b"3"]
+            assert reported == [2]
+            await members[0].send(b"4")
+            await members[1].receive()
+            assert reported == [2, 3]
+
+    run(scenario())
+
+
 def test_a_member_that_leaves_without_reading_still_sends_all_waiting_messages() -> None:
     async def scenario() -> None:
         async with cluster(2, window=4, frame_bytes=100, window_bytes=400) as members:

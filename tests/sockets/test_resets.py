@@ -12,6 +12,7 @@ from antiphon import Event, Group, Member, View
 from antiphon.errors import ProtocolViolation
 from antiphon.protocols.newtop.frames import BlockFrame
 from antiphon.sockets.transports import sessions
+from antiphon.sockets.transports.links import Link
 from antiphon.sockets.transports.sessions import (
     RECEIVED,
     Answer,
@@ -25,7 +26,7 @@ from antiphon.sockets.transports.sessions import (
 from antiphon.sockets.transports.tcp import TcpMesh
 from antiphon.types import GroupId, ProcessId
 from antiphon.wire.codec import encode
-from antiphon.wire.frame import seal
+from antiphon.wire.frame import Sealed, seal
 from tests.support.loopback import FAST, on_loopback, payloads, read_on, take_view, until
 from tools.lab.middlebox import Middlebox, listening_at
 
@@ -291,6 +292,30 @@ def test_a_large_frame_is_kept_before_it_is_encoded_and_sent_again_with_the_same
     assert second.written == [encode(frame), b"a"] == first.written
     made.acknowledged(2)
     assert not made.can_go_on_from(1)
+
+
+class Heard:
+    """A mesh that records which frames reach it together."""
+
+    def __init__(self) -> None:
+        self.together: list[list[bytes]] = []
+
+    def arrived(self, link: Link, sealed: list[Sealed]) -> None:
+        self.together.append([bytes(each) for each in sealed])
+
+
+def test_an_acknowledgment_does_not_separate_the_frames_around_it() -> None:
+    """Two calls would cost the core two turns."""
+    heard = Heard()
+    link = Link(heard, called=True)  # type: ignore[arg-type]
+    link.peer, link.session = ProcessId("p2"), session(Wire())
+    send(link.session, b"a")
+    frames = [encode(BlockFrame(GroupId("g"), link.peer, number, number - 1, 0)) for number in (1, 2)]
+    read = frames[0] + seal(RECEIVED, (1).to_bytes(8)) + frames[1]
+    link.get_buffer(-1)[: len(read)] = read
+    link.buffer_updated(len(read))
+    assert heard.together == [frames]
+    assert not link.session.can_go_on_from(0)  # the acknowledgment counts
 
 
 class Called(Wire):

@@ -129,7 +129,7 @@ class Group:
     async def __anext__(self) -> Event:
         events = self._incoming.events
         while not events:
-            if not await self._incoming.fill(ended=self._left.is_set()):
+            if not await self._incoming.fill(self._left):
                 raise StopAsyncIteration
         return events.popleft()
 
@@ -140,7 +140,7 @@ class Group:
         first. It also ends before an error that the next call raises.
         """
         while not self._incoming.events:
-            if not await self._incoming.fill(ended=self._left.is_set()):
+            if not await self._incoming.fill(self._left):
                 await asyncio.sleep(0)  # a task that asks again and again must let others run, and can be cancelled
                 return []
         return self._incoming.take_all()

@@ -98,7 +98,7 @@ class Incoming:
             self._member.consumed(*self._taking)
         self._taking = None
 
-    async def fill(self, *, ended: bool) -> bool:
+    async def fill(self, ended: asyncio.Event) -> bool:
         """Open the next effect, or wait for one; False if the stream has ended."""
         if not self._apart:
             self._member.read_apart(self._group.name)
@@ -106,14 +106,15 @@ class Incoming:
         if self.shown:
             self.events.extend(self.open_next())
             return True
-        if ended:
+        if ended.is_set():
             return False
         self.done()
         if self.reader is not None:
             name = self._group.name
             raise ConfigurationError(f"two tasks read {name} at once; let one read, and hand on what it gets")
-        self.reader = asyncio.get_running_loop().create_future()
-        if (task := asyncio.current_task()) is not None:
+        loop = asyncio.get_running_loop()  # once: each of these calls asks the system for the id of the process
+        self.reader = loop.create_future()
+        if (task := asyncio.current_task(loop)) is not None:
             self._task = weakref.ref(task)
         try:
             await self.reader
@@ -122,17 +123,31 @@ class Incoming:
         return True
 
     def take_all(self) -> list[Event]:
-        """All events up to one before which the application must have taken the rest, or up to an error."""
+        """All events up to one before which the application must have taken the rest, or up to an error.
+
+        The application is done with all deliveries but the last of them: positions count, so one call reports them.
+        """
         events = [*self.events]
         self.events.clear()
+        passed: tuple[GroupId, int] | None = None
         while self.shown and not _stands_alone(self.shown[0]):
-            events += self.open_next()
+            effect = self.shown.popleft()
+            if self._taking is not None and type(effect) is effects.Deliver and effect.frame.group == self._taking[0]:
+                passed = self._taking
+            else:
+                self.done()
+                passed = None
+            events += self._open(effect)
+        if passed is not None and not self._group.leaving:
+            self._member.consumed(*passed)
         return events
 
     def open_next(self) -> Iterable[Event]:
-        """The events of the next effect."""
+        """The events of the next effect. The application is done with what it took before."""
         self.done()
-        effect = self.shown.popleft()
+        return self._open(self.shown.popleft())
+
+    def _open(self, effect: Unread) -> Iterable[Event]:
         if type(effect) is effects.Deliver:
             frame = effect.frame
             self._taking = frame.group, self._member.delivered(self._group, frame)

@@ -47,7 +47,8 @@ class Port:
     def transmit(self, effect: Transmit, _now: int) -> None:
         """Encode a frame once, and keep it until the transport is flushed."""
         frame, to = effect.frame, effect.to
-        self._labels.transmitted(frame)
+        if frame.payloads:
+            self._labels.transmitted(frame)
         if to is Scope.GROUP:
             assert self._multicast is not None, "such a core needs a transport that multicasts"
             self._multicast(encode(frame), frame.group)

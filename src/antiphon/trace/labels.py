@@ -33,8 +33,8 @@ class Labels:
         return self._next[group]
 
     def transmitted(self, frame: Frame) -> None:
-        """A frame leaves."""
-        if frame.payloads and frame.kind in CARRIES and frame.author == self._me:
+        """A frame with payloads leaves."""
+        if frame.kind in CARRIES and frame.author == self._me:
             group, end = name_of(frame.group), frame.label + len(frame.payloads)
             if end > self._sent[group]:
                 self._sent[group] = end

@@ -271,14 +271,20 @@ class Link(asyncio.BufferedProtocol):
         self.abort()
 
     def _take(self, frames: list[Sealed]) -> None:
-        begin = 0
-        for place, sealed in enumerate(frames):
+        """The frames of the core stay together: separate calls would cost it more turns."""
+        for sealed in frames:
             if sealed[5] in _MESH_KINDS:  # rare: for the transport, not for the core
-                self._mesh.arrived(self, frames[begin:place])
+                frames = self._hear_own(frames)
+                break
+        if frames:
+            self._mesh.arrived(self, frames)
+
+    def _hear_own(self, frames: list[Sealed]) -> list[Sealed]:
+        """Process the frames of the transport; returns the others."""
+        for sealed in frames:
+            if sealed[5] in _MESH_KINDS:
                 self._hear(sealed)
-                begin = place + 1
-        if begin < len(frames):
-            self._mesh.arrived(self, frames[begin:] if begin else frames)
+        return [sealed for sealed in frames if sealed[5] not in _MESH_KINDS]
 
     def _hear(self, sealed: Sealed) -> None:
         if sealed[5] == RECEIVED and self.session is not None:

@@ -86,7 +86,7 @@ Kept = tuple[bytes | Frame, int]
 class Session:
     """Invariant: frames `_base` to `sent` are kept, in their order; the other end may lack some of them.
 
-    `waiting` and `_unkept` have the same frames.
+    Those that are `waiting` are the last of them.
     """
 
     __slots__ = (
@@ -97,8 +97,6 @@ class Session:
         "_owed_bytes",
         "_owed_frames",
         "_owes",
-        "_unkept",
-        "_unkept_bytes",
         "link",
         "number",
         "other",
@@ -119,8 +117,6 @@ class Session:
         self.received = 0
         self.waiting: list[bytes] = []
         """Frames that the next `flush` sends."""
-        self._unkept: list[Kept] = []
-        self._unkept_bytes = 0
         self._base = 0
         self._kept: deque[Kept] = deque()
         self._kept_bytes = 0
@@ -146,18 +142,14 @@ class Session:
         self._trim()
 
     def send(self, sealed: bytes, kept: Kept) -> None:
-        """Keep a frame until `flush`."""
+        """Keep a frame, and let it wait for `flush`."""
         self.waiting.append(sealed)
-        self._unkept.append(kept)
-        self._unkept_bytes += kept[1]
+        self._kept.append(kept)
+        self._kept_bytes += kept[1]
 
     def flush(self) -> None:
-        """Send what waits, or keep it for the next connection."""
+        """Send what waits; without a connection it is kept for the next one."""
         waiting, self.waiting = self.waiting, []
-        self._kept += self._unkept
-        self._unkept.clear()
-        self._kept_bytes += self._unkept_bytes
-        self._unkept_bytes = 0
         if self._kept_bytes > self._kept_bytes_max:
             self._trim()
         if self.link is not None:
@@ -191,6 +183,7 @@ class Session:
         self.acknowledged(received)
         self.link = link
         self._owe_nothing()
+        self.waiting.clear()
         link.write_all([kept if isinstance(kept, bytes) else encode(kept) for kept, _ in self._kept])
 
     def _owe_nothing(self) -> None:
