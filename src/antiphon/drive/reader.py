@@ -42,6 +42,15 @@ class Reader:
         """Whether consumption has no effect on the core and the trace, so that `consume` may be skipped."""
         return self._recorder is None and not self.counts
 
+    @property
+    def joins_at_once(self) -> bool:
+        """Whether an application gets its first view in a group when the core installs it, however busy it is.
+
+        It may send before it has that view, and such a core does not wait until it is read: the message would leave in
+        a view that the application does not know.
+        """
+        return self._viewed is None
+
     def take(self, frame: Frame, time: int, *, recorded: bool = True) -> int:
         """The application gets the messages of a frame; returns the position for `done`.
 

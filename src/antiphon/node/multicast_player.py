@@ -169,6 +169,9 @@ class MulticastPlayer(Player):
             _LOG.warning("%s in %s: %s", self._process, effect.group, _sentence(effect))
         elif not isinstance(effect, Blocked | Unblocked):
             assert isinstance(effect, Deliver | InstallView | Left), effect
+            if isinstance(effect, InstallView) and effect.view.group not in self._views:
+                self._enter(effect)  # as in the simulator: `Reader.joins_at_once`
+                return
             self._untaken.append(effect)
             self._take()
 

@@ -130,6 +130,8 @@ class Desk:
                 self._rest()
         elif type(effect) in _OUTSIDE_THE_ORDER:
             _TAKEN[type(effect)](self, effect, now)
+        elif type(effect) is InstallView and self._joins(effect):
+            self._enter(effect, now)
         else:
             self._untaken.append(effect)
             self.catch_up(now)
@@ -139,6 +141,9 @@ class Desk:
         while self._untaken and not self._stalls and not self._busy:
             effect = self._untaken.popleft()
             _TAKEN[type(effect)](self, effect, now)
+
+    def _joins(self, effect: InstallView) -> bool:
+        return self._reader.joins_at_once and name_of(effect.view.group) not in self._presence.views
 
     def _deliver(self, effect: Deliver, now: int) -> None:
         self._reader.consume(effect.frame, now, self._queue.now)

@@ -91,8 +91,8 @@ def test_d5_a_keep_alive_ahead_of_a_gap_turns_the_order_round(literal: bool) -> 
 def test_j10_a_process_that_joins_where_a_view_begins_shows_the_id_of_its_members(literal: bool) -> None:
     """But it skips messages with that very stamp, which the members deliver in the view."""
     base = view_id(500, Kind.CHANGE, A, 7)
-    assert (rules("J10", literal=literal).joined_id(500, base) == base) == literal
-    assert rules("J10", literal=literal).joined_id(501, base) != base
+    assert (rules("J10", literal=literal).joined_id(500, base, B) == base) == literal
+    assert rules("J10", literal=literal).joined_id(501, base, B) != base
 
 
 def survivor(process: ProcessId, claims: Claims) -> Survivor:

@@ -306,8 +306,8 @@ def test_j11_a_second_add_of_the_same_stint_has_no_effect() -> None:
 
 def test_m7_and_j10_ids_sort_in_the_order_of_installation() -> None:
     base = view_id(5, Kind.CONSENSUS, ProcessId("z#3"), 2)
-    ids = [base, joined_id(5, base), view_id(6, Kind.CONSENSUS, A, 1), view_id(6, Kind.CHANGE, A, 1)]
-    ids += [joined_id(6, base), view_id(6, Kind.RESET, A, 1), view_id(10, Kind.CONSENSUS, A, 2)]
+    ids = [base, joined_id(5, base, A), view_id(6, Kind.CONSENSUS, A, 1), view_id(6, Kind.CHANGE, A, 1)]
+    ids += [joined_id(6, base, A), view_id(6, Kind.RESET, A, 1), view_id(10, Kind.CONSENSUS, A, 2)]
     assert ids == sorted(ids)
     assert len({*ids}) == len(ids)
 

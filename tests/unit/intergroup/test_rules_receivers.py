@@ -12,7 +12,7 @@ from antiphon.protocols.intergroup.membership.frames import SponsorRequestFrame
 from antiphon.protocols.intergroup.membership.states import State
 from antiphon.protocols.intergroup.membership.view_ids import Kind, joined_id, view_id
 from antiphon.protocols.intergroup.stability.stability import Stability
-from antiphon.types import ProcessId
+from antiphon.types import ProcessId, process_id
 from tests.support.intergroup_bench import A, B, C, Lab
 from tests.support.intergroup_oracle import faults
 from tests.support.intergroup_world import GROUP, MS, SUSPECT_MS
@@ -123,7 +123,14 @@ def test_j9_the_first_report_of_a_joiner_ends_the_hold() -> None:
 def test_j10_a_joined_view_is_no_view_of_the_members() -> None:
     """Its id has a kind of its own, so it differs even if it begins at the same stamp; so does that of a reset."""
     base = view_id(5, Kind.CONSENSUS, A, 1)
-    ids = [base, view_id(5, Kind.CHANGE, A, 1), joined_id(5, base), view_id(5, Kind.RESET, A, 1)]
+    ids = [base, view_id(5, Kind.CHANGE, A, 1), joined_id(5, base, LATE), view_id(5, Kind.RESET, A, 1)]
+    assert sorted({*ids}) == ids
+
+
+def test_j22_a_process_that_comes_back_joins_no_view_that_it_joined_before() -> None:
+    """The gate of the member that it asks may not have moved in between."""
+    base = view_id(5, Kind.CONSENSUS, A, 1)
+    ids = [joined_id(6, base, process_id(LATE, incarnation)) for incarnation in (0, 1, 2)]
     assert sorted({*ids}) == ids
 
 

@@ -178,12 +178,12 @@ class SilentReset(Seat):
     def _tell_reset(self, reason: str) -> None: ...
 
 
-def same_id(start: int, base: ViewId) -> ViewId:  # noqa: ARG001
+def same_id(start: int, base: ViewId, joiner: ProcessId) -> ViewId:  # noqa: ARG001
     """M27, §5.3.1: a process that joined midway has the view of all others."""
     return base
 
 
-def later_id(start: int, base: ViewId) -> ViewId:
+def later_id(start: int, base: ViewId, joiner: ProcessId) -> ViewId:  # noqa: ARG001
     """J10: only the beginning differs from the id of the others, which is nothing if both begin with the same stamp."""
     return ViewId(f"{start:020d}{base[20:]}")
 

@@ -18,7 +18,7 @@ from antiphon.protocols.intergroup.repair.buffer import Buffer
 from antiphon.protocols.intergroup.repair.requests import Requests
 from antiphon.protocols.intergroup.stability.log import OrderedLog
 from antiphon.protocols.intergroup.stability.stability import Stability
-from antiphon.types import ViewId
+from antiphon.types import ProcessId, ViewId
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class Rules:
     consensus: type[Consensus] = Consensus
     ends: Callable[[Iterable[Survivor]], Ends] = ends
     """Which messages of an old epoch its survivors deliver (M15)."""
-    joined_id: Callable[[int, ViewId], ViewId] = joined_id
-    """The id that a process shows for a view that it joined (M27)."""
+    joined_id: Callable[[int, ViewId, ProcessId], ViewId] = joined_id
+    """The id that a process shows for a view that it joined (M27, J22)."""
 
 
 ADOPTED: Final = Rules()

@@ -109,7 +109,7 @@ class Seat:
         )
         self._floor = info.start
         self.log.follow(dict(info.stints), dict(info.first), info.start)
-        self._show(self.context.rules.joined_id(info.start, info.view))
+        self._show(self.context.rules.joined_id(info.start, info.view, self.context.me))
 
     # Messages
 

@@ -1,4 +1,4 @@
-"""The ids of views: where a view begins, what began it, and who (docs/spec/intergroup.md 2; M7, M27, J10).
+"""The ids of views: where a view begins, what began it, and who (docs/spec/intergroup.md 2; M7, M27, J10, J22).
 
 An id is a text, so that it can stand in a trace. Ids of one process sort in the order in which it installs the views.
 """
@@ -34,6 +34,10 @@ def is_led_by(view: ViewId, start: int, leader: ProcessId) -> bool:
     return view.rpartition(".")[0] == view_id(start, Kind.CONSENSUS, leader, 0).rpartition(".")[0]
 
 
-def joined_id(start: int, base: ViewId) -> ViewId:
-    """The id that a process shows for a view that it joined at the stamp `start` (M27)."""
-    return ViewId(f"{start:020d}.{Kind.JOIN:d}.{base}")
+def joined_id(start: int, base: ViewId, joiner: ProcessId) -> ViewId:
+    """The id that a process shows for a view that it joined at the stamp `start` (M27).
+
+    A process that comes back may join at the same stamp as before, so its incarnation is part of the id (J22).
+    """
+    _, incarnation = split_process_id(joiner)
+    return ViewId(f"{start:020d}.{Kind.JOIN:d}.{base}" + (f".{incarnation}" if incarnation else ""))
