@@ -401,7 +401,7 @@ class ControlProcess:
         reaction = max(2 * self._local.mean(self._local_members), REACTION_NS)
         position = Position(False, number, joined.locals, population, near, reaction)
         if self._determination.review(position, self.settings.thresholds_for(population), now):
-            self._take(Input.STEP_UP, now)
+            self._take(Input.STEP_UP if near else Input.FAR, now)
 
     def _check_emptied(self, now: int) -> None:
         if self.state is State.LEAVING and len(self.own) == 0:
@@ -424,6 +424,9 @@ class ControlProcess:
 
     def _begin_search(self, now: int) -> None:
         self._search.begin(now)
+
+    def _search_near(self, now: int) -> None:
+        self._search.begin(now, self.settings.boundary_ttl)
 
     def _join(self, now: int) -> None:
         found = self._search.found
@@ -475,6 +478,7 @@ class ControlProcess:
 
     _ACTIONS: ClassVar[Mapping[Action, Callable[["ControlProcess", int], None]]] = {
         Action.SEARCH: _begin_search,
+        Action.SEARCH_NEAR: _search_near,
         Action.JOIN: _join,
         Action.COORDINATE: _coordinate,
         Action.SETTLE: _settle,

@@ -26,7 +26,8 @@ class RingSearch:
 
     def __init__(self, system_ttl: int, ring_wait_ns: int) -> None:
         rings = [ring for ring in RINGS if ring < system_ttl]
-        self._rings = (*rings, *[system_ttl] * LAST_RING_TRIES)
+        self._all_rings = (*rings, *[system_ttl] * LAST_RING_TRIES)
+        self._rings = self._all_rings
         self._ring_wait_ns = ring_wait_ns
         self._asked = -1
         """The place of the present ring; -1: no search."""
@@ -42,8 +43,10 @@ class RingSearch:
     def runs(self) -> bool:
         return self.next_at is not None
 
-    def begin(self, now: int) -> None:
+    def begin(self, now: int, within: int | None = None) -> None:
+        """Ask ring after ring; `within`: no ring beyond that TTL."""
         self._asked, self._best, self.next_at = -1, None, now
+        self._rings = tuple(ring for ring in self._all_rings if within is None or ring <= within)
 
     def end(self) -> None:
         self.next_at = None

@@ -38,6 +38,7 @@ class Input(Enum):
     ANNOUNCED = "our first GCon has left"
     STEP_DOWN = "self-determination: become a child"
     STEP_UP = "self-determination: become a coordinator"
+    FAR = "self-determination: become a coordinator, because ours is far"
     ABANDONED = "our coordinator steps down"
     LOST = "our coordinator is silent, or does not hear us"
     EMPTIED = "our last child has left us"
@@ -47,6 +48,7 @@ class Action(Enum):
     """What the change of the state consists of."""
 
     SEARCH = "begin a ring search"
+    SEARCH_NEAR = "begin a ring search nearby (H16)"
     JOIN = "join the group that was found"
     COORDINATE = "begin to coordinate"
     SETTLE = "leave the group that we had joined"
@@ -69,6 +71,7 @@ TABLE: Final[Mapping[tuple[State, Input], tuple[Action, State]]] = {
     (State.LEAVING, Input.ABANDONED): (Action.RESUME, State.COORDINATOR),
     (State.LEAVING, Input.EMPTIED): (Action.STEP_BACK, State.CHILD),
     (State.CHILD, Input.STEP_UP): (Action.COORDINATE, State.TO_COORDINATOR),
+    (State.CHILD, Input.FAR): (Action.SEARCH_NEAR, State.MOVING),
     (State.CHILD, Input.ABANDONED): (Action.SEARCH, State.MOVING),
     (State.CHILD, Input.LOST): (Action.FORGET, State.MOVING),
     (State.MOVING, Input.FOUND): (Action.JOIN, State.CHILD),
