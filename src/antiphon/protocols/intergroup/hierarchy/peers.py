@@ -78,6 +78,9 @@ class Peers(Generic[FrameT]):
     def get(self, process: ProcessId) -> Peer[FrameT] | None:
         return self._peers.get(process)
 
+    def names(self) -> Iterable[ProcessId]:
+        return self._peers.keys()
+
     def direct(self) -> Iterator[tuple[ProcessId, Peer[FrameT]]]:
         """The processes that we hear ourselves."""
         return ((process, peer) for process, peer in self._peers.items() if not peer.learned)

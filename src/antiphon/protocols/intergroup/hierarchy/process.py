@@ -94,6 +94,16 @@ class ControlProcess:
             return self.coordinators.number
         return 0 if self.joined is None else self.joined.numbers[0]
 
+    @property
+    def changes(self) -> Mapping[tuple[State, Input], int]:
+        """How often each change of the state was made."""
+        return self._machine.taken
+
+    def known(self) -> set[ProcessId]:
+        """Every other control process in its tables."""
+        siblings = () if self.joined is None else self.joined.siblings.names()
+        return {*self.own.children.names(), *siblings, *self.coordinators.peers.names()}
+
     def distance(self, site: Site) -> int:
         """The one-way distance to a site in nanoseconds, for the timers of requests and repairs."""
         return distance(self.me, site, self.own, self.joined, self.coordinators)
