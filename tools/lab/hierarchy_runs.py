@@ -22,7 +22,7 @@ from antiphon.protocols.intergroup.hierarchy.rules import ADOPTED, HierarchyRule
 from antiphon.protocols.intergroup.hierarchy.settings import HierarchySettings, Thresholds
 from antiphon.protocols.intergroup.hierarchy.states import State
 from antiphon.types import ProcessId, split_process_id
-from tools.lab.api_history import Judgement
+from tools.lab.api_history import Judgement, Violation
 from tools.lab.hierarchy_members import GroupModel, owner
 from tools.lab.hierarchy_network import SECOND, Faults, HierarchyNetwork, Host, Place, Topology
 
@@ -227,7 +227,7 @@ class Run:
 
     def _violated(self, kind: str, witness: str) -> None:
         if all(known != kind for known, _ in self.found.violations):
-            self.found.violations.append((kind, f"{witness} ({self.net.now / SECOND:.1f} s)"))
+            self.found.violations.append(Violation(kind, f"{witness} ({self.net.now / SECOND:.1f} s)"))
 
     def _look(self) -> None:
         for witness in self.group.early[:1]:
