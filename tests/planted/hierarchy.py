@@ -122,7 +122,7 @@ def _one_table(patch: Patch) -> None:
         assert self.joined is not None
         self.joined.siblings = self.own.children  # type: ignore[assignment]
 
-    patch.setitem(ControlProcess._ACTIONS, states_module.Action.JOIN, joined)  # type: ignore[arg-type]
+    patch.setitem(ControlProcess._ACTIONS, states_module.Action.JOIN, joined)
 
 
 def _no_limit(patch: Patch) -> None:

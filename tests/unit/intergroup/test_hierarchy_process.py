@@ -503,3 +503,13 @@ def test_the_estimated_size_of_a_message_is_near_the_true_one(name: str) -> None
     ip_and_udp = 28
     assert frame.size == pytest.approx(len(encode(frame)) + ip_and_udp, rel=0.1)
     assert ip_and_udp < HEADER_BYTES
+
+
+@pytest.mark.parametrize("ttl", [0, 128, 1 << 40])
+def test_a_ttl_beyond_the_system_is_not_answered(ttl: int) -> None:
+    process = ControlProcess(HierarchyContext(ME, QUICK, lambda: 0.5), 0)
+    now = drive(process, 0, 4 * SECOND)
+    process.receive(RingQueryFrame(CONTROL, Q, ttl, 1), now)
+    assert not process.has_effects
+    process.receive(LocalFrame(CONTROL, R, ME, ttl, 1, 0, ()), now)
+    assert 1 <= process.own.far_ttl(now) <= QUICK.system_ttl

@@ -25,7 +25,6 @@ from antiphon.protocols.intergroup.repair.adaptation import SECOND
 from antiphon.types import ProcessId
 
 RECORDS_MAX: Final = 64
-TTL_MAX: Final = 255
 POPULATION_MAX: Final = 1 << 24
 PROMISE_NS: Final = 10 * SECOND
 """How long a coordinator reaches as far as a question that it has answered (H8)."""
@@ -110,7 +109,7 @@ class OwnGroup:
         peer = self.children.heard(frame.sender, frame.timestamp, frame.pairs, now)
         if peer is None:
             return False
-        peer.ttl = min(max(frame.ttl, 1), TTL_MAX)
+        peer.ttl = min(max(frame.ttl, 1), self._context.settings.system_ttl)
         peer.frame = frame
         return new
 
@@ -252,6 +251,10 @@ class CoordinatorGroup:
         """The number of control processes."""
         others = sum(min(frame.locals, POPULATION_MAX) + 1 for frame in self._staying())
         return min(others + children + 1, POPULATION_MAX)
+
+    def includes_any(self, children: Peers[Any]) -> bool:
+        """True if one of our children is a coordinator: it is about to join us (Fig. 2.4)."""
+        return any(process in self.peers for process, _ in children.direct())
 
     def told_population(self) -> int:
         return max((min(frame.population, POPULATION_MAX) for frame in self._staying()), default=0)

@@ -25,10 +25,8 @@ from antiphon.protocols.intergroup.hierarchy.frames import (
     RingQueryFrame,
     SearchResponseFrame,
     Site,
-    SystemFrame,
 )
 from antiphon.protocols.intergroup.hierarchy.groups import (
-    TTL_MAX,
     CoordinatorGroup,
     JoinedGroup,
     OwnGroup,
@@ -217,7 +215,11 @@ class ControlProcess:
 
     def _queried(self, frame: RingQueryFrame, now: int) -> None:
         meter = self.coordinators.meter
-        if not self._machine.admits or not meter.take(frame.size, now) or not 1 <= frame.ttl <= TTL_MAX:
+        if (
+            not self._machine.admits
+            or not meter.take(frame.size, now)
+            or not 1 <= frame.ttl <= self.settings.system_ttl
+        ):
             return
         self.own.promise(frame.ttl, now)
         self._determination.contacted()
@@ -252,12 +254,7 @@ class ControlProcess:
 
     def _tell_members(self, records: Records) -> None:
         """Hand the system records to the members that they are about."""
-        members, coordinator = self._members.all(), self.site.coordinator
-        for record in records:
-            for group, member in members:
-                if group == record.group:
-                    frame = SystemFrame(group, self.me, record, coordinator)
-                    self._effects.append(Transmit(frame, member, Channel.STREAM))
+        self._effects += self._members.told(records, self.site)
 
     def _pass_on(self, cuts: tuple[CutRecord, ...], now: int) -> None:
         """Cuts are urgent: all groups and members hear of them soon (M18)."""
@@ -265,10 +262,7 @@ class ControlProcess:
             return
         self._local.hurry(now)
         self._global.hurry(now)
-        for group, epoch, gate, claims in self._cuts.records():
-            for member in self._members.of(group):
-                frame = CutFrame(group, self.me, epoch, gate, claims)
-                self._effects.append(Transmit(frame, member, Channel.STREAM))
+        self._effects += self._members.told_cuts(self._cuts.records(), self.me)
         self._arm()
 
     # Messages of ours
@@ -394,12 +388,8 @@ class ControlProcess:
         near = nearest is not None and nearest <= self.settings.close_ns
         position = Position(True, number, len(self.own), population, near)
         wants = self._determination.review(position, self.settings.thresholds_for(population), now)
-        if wants and number > 1 and not self._coordinates_coordinators():
+        if wants and number > 1 and not self.coordinators.includes_any(self.own.children):
             self._take(Input.STEP_DOWN, now)
-
-    def _coordinates_coordinators(self) -> bool:
-        """True if a coordinator is among our children: it is about to join us (Fig. 2.4)."""
-        return any(process in self.coordinators.peers for process, _ in self.own.children.direct())
 
     def _review_child(self, now: int) -> None:
         joined = self.joined
@@ -432,7 +422,7 @@ class ControlProcess:
 
     # What belongs to a change: `Action`
 
-    def _begin_search(self, now: int) -> None:
+    def _search_anywhere(self, now: int) -> None:
         self._search.begin(now)
 
     def _search_near(self, now: int) -> None:
@@ -487,7 +477,7 @@ class ControlProcess:
         self._search.begin(now)
 
     _ACTIONS: ClassVar[Mapping[Action, Callable[["ControlProcess", int], None]]] = {
-        Action.SEARCH: _begin_search,
+        Action.SEARCH: _search_anywhere,
         Action.SEARCH_NEAR: _search_near,
         Action.JOIN: _join,
         Action.COORDINATE: _coordinate,
