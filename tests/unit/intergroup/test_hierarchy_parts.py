@@ -198,6 +198,12 @@ def test_h14_a_process_waits_until_there_is_room() -> None:
     assert meter.room_at(2_000, later) == later
 
 
+def test_h14_a_giant_message_leaves_when_the_bucket_is_empty() -> None:
+    meter = Meter(10_000)
+    meter.take(3_000, 0)
+    assert meter.room_at(9_000, 0) == pytest.approx(SECOND / 2, rel=1e-3)
+
+
 def test_a_timeout_is_five_intervals_of_the_present_group() -> None:
     pace = Pace(10_000, lambda: 0.5)
     assert pace.timeout(2, 5 * SECOND) == 5 * SECOND
@@ -407,3 +413,6 @@ def test_cuts_are_bounded() -> None:
     cuts.add([cut(f"g{number}", 1) for number in range(2 * CUTS_MAX)], 0)
     assert len(cuts.records()) == CUTS_MAX
     assert not cuts.add([cut("g0", 9, **{f"p{number}": 1 for number in range(CLAIMS_MAX + 1)})], 0)
+    for group in ("g0", "g1"):
+        cuts.add([cut(group, 9, **{f"p{number}": 1 for number in range(CLAIMS_MAX - 5)})], 0)
+    assert sum(len(each.claims) for each in cuts.records()) == CLAIMS_MAX

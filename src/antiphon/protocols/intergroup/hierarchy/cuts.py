@@ -11,6 +11,7 @@ from antiphon.types import GroupId, ProcessId, ViewId
 CUTS_MAX: Final = 16
 """In one message, and in this table: few groups are repaired at a time."""
 CLAIMS_MAX: Final = 1_024
+"""Of all cuts together: they travel in one message."""
 
 
 @dataclass(slots=True)
@@ -43,12 +44,16 @@ class Cuts:
         cut.gate = max(cut.gate, record.gate)
         for process, claim in record.claims:
             known = cut.claims.get(process)
-            if (known is None and len(cut.claims) < CLAIMS_MAX) or (known is not None and claim > known):
+            if (known is None and self._claims < CLAIMS_MAX) or (known is not None and claim > known):
                 cut.claims[process] = claim
                 news = True
         if news:
             cut.until = now + self._keep_ns
         return news
+
+    @property
+    def _claims(self) -> int:
+        return sum(len(cut.claims) for cut in self._cuts.values())
 
     def expire(self, now: int) -> None:
         self._cuts = {key: cut for key, cut in self._cuts.items() if cut.until > now}

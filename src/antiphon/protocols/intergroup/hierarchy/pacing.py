@@ -77,9 +77,9 @@ class Pace:
         self.next_at = self._last + interval(members, self._bandwidth, self.size, self._share)
         return now >= self.next_at
 
-    def wait(self, until: int) -> None:
-        """There is no room: the message leaves later."""
-        self.next_at = until
+    def wait(self, until: int, members: int) -> None:
+        """There is no room until then: the message leaves later, and not when all others that wait send theirs."""
+        self.next_at = until + int(self._draw() * mean_interval(members, self._bandwidth, self.size) / 8)
 
     def sent(self, size: int, members: int, now: int) -> None:
         """Our messages have left, with so many bytes in all."""
@@ -125,7 +125,7 @@ class Meter:
         return True
 
     def room_at(self, size: int, now: int) -> int:
-        """The time from which a message of this size may leave: now, or later."""
+        """The time from which a message of this size may leave: now, or later, but at last when the bucket is empty."""
         level = max(0.0, self._level - (now - self._at) * self._rate)
-        excess = level + size - self._capacity * _FILLED_BY_SENDING
+        excess = min(level, level + size - self._capacity * _FILLED_BY_SENDING)
         return now if excess <= 0 else now + int(excess / self._rate) + 1

@@ -299,7 +299,7 @@ class ControlProcess:
             if answer.ttl > 0:
                 messages.append((answer, self.own.meter, answer.ttl))
         if room_at := max((meter.room_at(frame.size, now) for frame, meter, _ in messages), default=now) - now:
-            self._local.wait(now + room_at + int(SECOND / 10 * self._context.draw()))
+            self._local.wait(now + room_at, self._local_members)
             return
         for frame, meter, ttl in messages:
             self._emit(frame, meter, Scope.LOCAL, ttl, now)
@@ -313,7 +313,7 @@ class ControlProcess:
         meter = self.coordinators.meter
         room_at = meter.room_at(frame.size, now)
         if room_at > now:
-            self._global.wait(room_at + int(SECOND / 10 * self._context.draw()))
+            self._global.wait(room_at, self.coordinators.number)
             return
         self._emit(frame, meter, Scope.COORDINATORS, self.settings.system_ttl, now)
         self._global.sent(frame.size, self.coordinators.number, now)

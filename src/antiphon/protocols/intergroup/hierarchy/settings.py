@@ -90,4 +90,4 @@ class HierarchySettings:
     @property
     def entries(self) -> int:
         """Entries of an array that one message may have."""
-        return max(1, min(self.entries_max, self.bandwidth // 8 // ENTRY_BYTES))
+        return max(1, min(self.entries_max, self.bandwidth // 16 // ENTRY_BYTES))
