@@ -18,6 +18,7 @@ HEAVY = {"pyspark", "pyarrow", "numpy", "pandas", "matplotlib", "jinja2", "typer
 
 PURE = {
     "abc",
+    "bisect",
     "collections",
     "dataclasses",
     "enum",
@@ -25,6 +26,7 @@ PURE = {
     "hashlib",
     "heapq",
     "itertools",
+    "math",
     "operator",
     "re",
     "typing",

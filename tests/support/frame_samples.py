@@ -7,6 +7,8 @@ from antiphon.core.effects import Frame
 from antiphon.protocols.acks import frames as acks
 from antiphon.protocols.classic import frames as classic
 from antiphon.protocols.intergroup import frames as intergroup
+from antiphon.protocols.intergroup.hierarchy import frames as hierarchy
+from antiphon.protocols.intergroup.hierarchy.records import StabilityRecord
 from antiphon.protocols.intergroup.membership import frames as membership
 from antiphon.protocols.intergroup.membership.claims import NO_END, Claim
 from antiphon.protocols.intergroup.membership.view_ids import Kind, view_id
@@ -252,8 +254,46 @@ INTERGROUP: Final[dict[str, Frame]] = {
     "probe answer": membership.ProbeAnswerFrame(G, P1),
     "sponsor request": membership.SponsorRequestFrame(G, P2, _EPOCH, 3),
 }
+_RECORD = StabilityRecord(G, _EPOCH, 17, b"\x05", 3)
+_CUT = hierarchy.CutRecord(G, _EPOCH, 8, ((P1, _CLAIM),))
+_PAIR, _SITE = hierarchy.Pair(P3, 1_000, 2_000), hierarchy.Site(P1, P3)
+HIERARCHY: Final[dict[str, Frame]] = {
+    "local": hierarchy.LocalFrame(H, P1, P3, 16, 5_000, 7, (_PAIR,), (_RECORD,), (_CUT,)),
+    "last local": hierarchy.LocalFrame(H, P1, P3, 16, 5_000, 7, (), leaving=True),
+    "coordinator": hierarchy.CoordinatorFrame(
+        H,
+        P3,
+        16,
+        LARGEST,
+        30,
+        7,
+        2,
+        9,
+        (_PAIR,),
+        (hierarchy.Distance(P1, 30),),
+        (hierarchy.CoordinatorDistance(P2, 40, 5),),
+        (_RECORD,),
+        (_CUT,),
+    ),
+    "global": hierarchy.GlobalFrame(H, P3, 5_000, 7, 2, 9, (_PAIR,), 5, (_RECORD,), (_CUT,)),
+    "global of a coordinator that leaves": hierarchy.GlobalFrame(H, P3, 5_000, 0, 1, 9, (), 0, leaving=True),
+    "ring query": hierarchy.RingQueryFrame(H, P1, 8, 3),
+    "search response": hierarchy.SearchResponseFrame(H, P3, P1, 3, 8, 7),
+    "coordinator leave": hierarchy.CoordinatorLeaveFrame(H, P3, 5_000),
+    "acknowledgment of a sender": hierarchy.AckReportFrame(G, P1, _EPOCH, 17, 2),
+    "acknowledgment of a receiver that leaves": hierarchy.AckReportFrame(G, P1, _EPOCH, 17, None, leaving=True),
+    "system": hierarchy.SystemFrame(G, P3, _RECORD, P2),
+    "distance query": hierarchy.DistanceQueryFrame(G, P1, (_SITE,)),
+    "distance answer": hierarchy.DistanceAnswerFrame(G, P3, ((_SITE, 30_000_000),)),
+}
 SAMPLES: Final[dict[str, Frame]] = {
     f"{family}: {name}": frame
-    for family, samples in (("newtop", NEWTOP), ("classic", CLASSIC), ("acks", ACKS), ("intergroup", INTERGROUP))
+    for family, samples in (
+        ("newtop", NEWTOP),
+        ("classic", CLASSIC),
+        ("acks", ACKS),
+        ("intergroup", INTERGROUP),
+        ("hierarchy", HIERARCHY),
+    )
     for name, frame in samples.items()
 }

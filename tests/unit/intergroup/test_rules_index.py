@@ -18,7 +18,6 @@ WITHOUT_BEHAVIOUR = {
     "M3": "replaced by J12: there is no set of blocked processes",
     "M6": "not built (J15): there is no set of blocked processes",
     "J15": "not built: it says that PFailBlock and the set of blocked processes have no case left",
-    "J17": "not built: only the control hierarchy has bitmaps over slots",
 }
 
 

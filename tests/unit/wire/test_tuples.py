@@ -22,10 +22,12 @@ from antiphon.protocols.classic.frames import (
     Stamp,
 )
 from antiphon.protocols.intergroup import frames as intergroup
+from antiphon.protocols.intergroup.hierarchy import frames as hierarchy
+from antiphon.protocols.intergroup.hierarchy.records import StabilityRecord
 from antiphon.protocols.intergroup.membership import frames as membership
 from antiphon.protocols.intergroup.membership.claims import Claim
 from antiphon.protocols.intergroup.tickets import Ticket
-from antiphon.types import GroupId, ProcessId, ViewId
+from antiphon.types import GroupId, ProcessId, ViewId, name_of
 from antiphon.wire.codec import decode, encode, header_bytes, payload_bytes, stamp_bytes
 from antiphon.wire.frame import open_envelope, seal
 from tests.support.wire_bodies import NAMES, identity
@@ -165,8 +167,38 @@ intergroup_frames = st.one_of(
         numbers,
     ),
 )
-frames = classic_frames | acks_frames | intergroup_frames
-AnyFrame = ClassicFrame | AcksFrame | intergroup.InterGroupFrame
+group_names = groups.map(name_of)  # the group of a record has no formation: InterGroup groups are not formed
+records = st.lists(st.builds(StabilityRecord, group_names, views, numbers, st.binary(max_size=9), numbers), max_size=2)
+cuts = st.lists(st.builds(hierarchy.CutRecord, group_names, views, numbers, claims), max_size=2)
+pairs = st.lists(st.builds(hierarchy.Pair, processes, numbers, numbers), max_size=3).map(tuple)
+distances = st.lists(st.builds(hierarchy.Distance, processes, numbers), max_size=3).map(tuple)
+far = st.lists(st.builds(hierarchy.CoordinatorDistance, processes, numbers, numbers), max_size=3).map(tuple)
+sites = st.builds(hierarchy.Site, processes, processes)
+carried = records.map(tuple), cuts.map(tuple)
+hierarchy_frames = st.one_of(
+    st.builds(
+        hierarchy.LocalFrame, groups, processes, processes, numbers, numbers, numbers, pairs, *carried, st.booleans()
+    ),
+    st.builds(hierarchy.CoordinatorFrame, groups, processes, *[numbers] * 6, pairs, distances, far, *carried),
+    st.builds(hierarchy.GlobalFrame, groups, processes, *[numbers] * 4, pairs, numbers, *carried, st.booleans()),
+    st.builds(hierarchy.RingQueryFrame, groups, processes, numbers, numbers),
+    st.builds(hierarchy.SearchResponseFrame, groups, processes, processes, numbers, numbers, numbers),
+    st.builds(hierarchy.CoordinatorLeaveFrame, groups, processes, numbers),
+    st.builds(hierarchy.AckReportFrame, groups, processes, views, numbers, st.none() | numbers, st.booleans()),
+    st.builds(
+        hierarchy.SystemFrame,
+        groups,
+        processes,
+        st.builds(StabilityRecord, group_names, views, numbers, st.binary(max_size=9), numbers),
+        processes,
+    ),
+    st.builds(hierarchy.DistanceQueryFrame, groups, processes, st.lists(sites, max_size=3).map(tuple)),
+    st.builds(
+        hierarchy.DistanceAnswerFrame, groups, processes, st.lists(st.tuples(sites, numbers), max_size=3).map(tuple)
+    ),
+)
+frames = classic_frames | acks_frames | intergroup_frames | hierarchy_frames
+AnyFrame = ClassicFrame | AcksFrame | intergroup.InterGroupFrame | hierarchy.AnyHierarchyFrame
 
 
 @given(frames)

@@ -1,4 +1,4 @@
-"""The frames of InterGroup as bytes: kinds 39 to 47 and 51 to 60."""
+"""The frames of InterGroup as bytes: kinds 39 to 47, 51 to 60, and those of the control hierarchy, 62 to 71."""
 
 from typing import Final
 
@@ -14,6 +14,18 @@ from antiphon.protocols.intergroup.frames import (
     RequestFrame,
     SourceAcceptFrame,
     SourceRequestFrame,
+)
+from antiphon.protocols.intergroup.hierarchy.frames import (
+    AckReportFrame,
+    CoordinatorFrame,
+    CoordinatorLeaveFrame,
+    DistanceAnswerFrame,
+    DistanceQueryFrame,
+    GlobalFrame,
+    LocalFrame,
+    RingQueryFrame,
+    SearchResponseFrame,
+    SystemFrame,
 )
 from antiphon.protocols.intergroup.membership.frames import (
     ChangeFrame,
@@ -31,7 +43,10 @@ from antiphon.wire.tuples import NUMBER_BYTES, tuple_wire
 
 
 def _stamp_bytes(frame: Frame) -> int:
-    """The numbers in a frame of a sender: number on its stream, timestamp, acknowledgment."""
+    """The numbers in a frame of a sender: number on its stream, timestamp, acknowledgment.
+
+    What the control hierarchy sends counts as control, not as order or stability of a message.
+    """
     if isinstance(frame, DataFrame | KeepAliveFrame):
         return 3 * NUMBER_BYTES
     return NUMBER_BYTES if isinstance(frame, ReportFrame) else 0
@@ -58,6 +73,16 @@ WIRE: Final[Wire] = tuple_wire(
         45: ProbeFrame,
         46: ProbeAnswerFrame,
         47: SponsorRequestFrame,
+        62: LocalFrame,
+        63: CoordinatorFrame,
+        64: GlobalFrame,
+        65: RingQueryFrame,
+        66: SearchResponseFrame,
+        67: CoordinatorLeaveFrame,
+        68: AckReportFrame,
+        69: SystemFrame,
+        70: DistanceQueryFrame,
+        71: DistanceAnswerFrame,
     },
     stamp_bytes=_stamp_bytes,
     message=DataFrame,
