@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from antiphon.errors import TraceError
 from antiphon.pipeline.footers import EventFile, cause, read_footers, unreadable
-from antiphon.properties.tables.columns import READ, as_read
+from antiphon.properties.tables.columns import READ, in_schema
 from antiphon.trace.directory import require_complete, run_ids
 from antiphon.trace.places import AnyPlace, Place, is_local, listed, opened, require_reachable
 from antiphon.trace.schema import EVENTS
@@ -216,8 +216,7 @@ def _read(path: Place, names: Sequence[str]) -> pa.Table:
         # A task has one core. Texts that repeat stay dictionary-encoded, as in Parquet.
         file = _opened(path)
         names = held_columns(file, names)
-        found = file.read(columns=names, use_threads=False).select(names)
-        return found.cast(pa.schema([as_read(field) for field in found.schema]))
+        return in_schema(file.read(columns=names, use_threads=False).select(names))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise unreadable(path, error) from error
 
@@ -231,4 +230,5 @@ def _opened(path: Place) -> pq.ParquetFile:
 
 def held_columns(file: pq.ParquetFile, names: Iterable[str]) -> list[str]:
     """These columns without the typed columns that the file lacks, because it was written before there were any."""
-    return [name for name in names if name not in TYPED or name in file.schema_arrow.names]
+    held = {*file.schema_arrow.names}
+    return [name for name in names if name not in TYPED or name in held]

@@ -87,6 +87,7 @@ class Promises:
         self.suspectors = Suspectors(history)
         """The settings of failure detection."""
         self._pairs: dict[str, BoolArray] = {}
+        self._groups: dict[str, BoolArray] = {}
         receivers = self._read_starts()
         self._read_joins()
         self._fill_from_rows()
@@ -115,6 +116,8 @@ class Promises:
         closed, halted = self._ways
         offered |= self._named.within(property_id, "closed") & closed
         offered |= self._named.within(property_id, "halted") & halted
+        if not offered.any():  # nothing below adds to it
+            return offered
         if property_id in _UNSEQUENCED:
             offered &= ~self.asymmetric
         if property_id in _SEQUENCED_UNCHANGED:
@@ -156,7 +159,12 @@ class Promises:
 
     def of_family(self, holds: Callable[[Promised], bool]) -> BoolArray:
         """By process: whether this holds for the family of its protocol."""
-        return np.array([holds(promised_by(protocol)) for protocol in (*self._protocols, "")], np.bool_)[self._protocol]
+        return np.array([holds(family) for family in self._families], np.bool_)[self._protocol]
+
+    @cached_property
+    def _families(self) -> tuple[Promised, ...]:
+        """By code of the protocol; the last one is for processes without a `start` row."""
+        return tuple(promised_by(protocol) for protocol in (*self._protocols, ""))
 
     @property
     def hurries(self) -> BoolArray:
@@ -189,9 +197,11 @@ class Promises:
         return np.where(alone, 1 + np.arange(len(alone)), 0)
 
     def groups(self, property_id: str) -> BoolArray:
-        """By group: some process promises the property there."""
-        promised: BoolArray = np.logical_or.reduce(self.pairs(property_id), axis=0)
-        return promised
+        """By group: some process promises the property there. Do not modify the result."""
+        known = self._groups.get(property_id)
+        if known is None:
+            known = self._groups[property_id] = np.logical_or.reduce(self.pairs(property_id), axis=0)
+        return known
 
     def deliveries(self, property_id: str) -> BoolArray:
         """Which of the first deliveries the promise covers."""

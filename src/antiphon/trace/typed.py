@@ -6,6 +6,7 @@ their columns are left as they are.
 """
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, Final
 
 import msgspec
@@ -89,10 +90,11 @@ def untyped_rows(table: pa.Table) -> _Places:
     kind = _plain(table["kind"]) if not pa.types.is_dictionary(table["kind"].type) else table["kind"]
     lacking = np.zeros(len(table), np.bool_)
     for kinds, name in ((FRAMES, "frame_type"), ((GAUGE,), "gauge_name")):
-        concerned = _flags(_is_one_of(kind, kinds))
+        concerned = _is_one_of(kind, kinds)
         if name in table.column_names:
-            concerned &= _flags(table[name].is_null())
-        lacking |= concerned
+            concerned = pc.and_(concerned, table[name].is_null())
+        if pc.any(concerned).as_py():  # seldom: not all writers fill the columns
+            lacking |= _flags(concerned)
     places = np.flatnonzero(lacking)
     if not len(places) or "detail" not in table.column_names:
         return places
@@ -103,8 +105,9 @@ def _is_one_of(kind: Any, names: Sequence[str]) -> Any:
     if not pa.types.is_dictionary(kind.type):
         return pc.is_in(kind, pa.array(names))
     kind = kind.unify_dictionaries().combine_chunks() if kind.num_chunks != 1 else kind.chunk(0)
-    codes = pc.index_in(pa.array(names), kind.dictionary.cast(pa.string())).drop_null()
-    return pc.is_in(kind.indices, codes.cast(kind.indices.type))
+    codes = pc.index_in(pa.array(names), kind.dictionary.cast(pa.string())).to_pylist()
+    found = [pc.equal(kind.indices, code) for code in codes if code is not None]
+    return reduce(pc.or_, found, pa.array(np.zeros(len(kind), np.bool_)))
 
 
 def _flags(column: Any) -> npt.NDArray[np.bool_]:

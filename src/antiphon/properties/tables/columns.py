@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from antiphon.errors import TraceError
 from antiphon.properties.tables.codes import coded
+from antiphon.properties.tables.numbers import whole
 from antiphon.properties.tables.typed_columns import TypedColumns
 from antiphon.trace.schema import EVENTS, KINDS
 from antiphon.trace.typed import TYPED, untyped_rows, with_typed
@@ -135,7 +136,7 @@ def read_once(holder: list[pa.Table]) -> Columns:
     identities = sorted(lists.named() | set(order_givers[0]) | set(reported[0]))
     processes, process, sender = _process_codes(table, identities)
     code_of: dict[str, int] = {who: code for code, who in enumerate(processes)}
-    order = _order(process, _integers(table["index"]))
+    order = _order(process, whole(table["index"], -1))
     in_order = _Ordered(order)
     source = table.select(_TEXTS)
     typed = TypedColumns(table.select([name for name in table.column_names if name in TYPED]), order)
@@ -148,17 +149,17 @@ def read_once(holder: list[pa.Table]) -> Columns:
     services, service = in_order.strings(columns.pop("service"))
     rows = Rows(
         process=in_order(process),
-        index=in_order(_integers(columns.pop("index"))),
-        time=in_order(_integers(columns.pop("time"))),
+        index=in_order(whole(columns.pop("index"), -1)),
+        time=in_order(whole(columns.pop("time"), -1)),
         kind=in_order(kind),
         group=group,
         view=view,
         previous=previous,
         sender=in_order(sender),
-        number=in_order(_integers(columns.pop("number"))),
+        number=in_order(whole(columns.pop("number"), -1)),
         orderer=in_order(np.array([*(code_of[who] for who in order_givers[0]), -1], np.int64)[order_givers[1]]),
-        clock=in_order(_integers(columns.pop("clock"), NO_CLOCK)),
-        digest=in_order(_integers(columns.pop("digest"), 0)),
+        clock=in_order(whole(columns.pop("clock"), NO_CLOCK)),
+        digest=in_order(whole(columns.pop("digest"), 0)),
         service=service,
     )
     del process, kind, sender, order_givers
@@ -250,21 +251,38 @@ def admit(events: pa.Table) -> pa.Table:
 
     Typed columns may be missing: traces of older versions have none.
     """
-    names = [name for name in READ if name in events.column_names or name not in TYPED]
-    missing = [name for name in names if name not in events.column_names]
+    held = {*events.column_names}
+    names = [name for name in READ if name in held or name not in TYPED]
+    missing = [name for name in names if name not in held]
     if missing:
         raise TraceError(f"the event table is not a trace: it has no column {', '.join(missing)}")
     try:
-        return events.select(names).cast(pa.schema([as_read(events.field(name)) for name in names]))
+        return in_schema(events.select(names))
     except (pa.ArrowException, ValueError) as error:
         raise TraceError(f"the event table does not have the column types of a trace: {error}") from error
 
 
-def as_read(field: pa.Field) -> pa.Field:
-    """The field as the schema has it; a text column may also be dictionary-encoded, as Parquet stores it."""
-    expected = EVENTS.field(field.name)
-    encoded = expected.type == pa.string() and field.type == pa.dictionary(pa.int32(), pa.string())
-    return expected.with_type(field.type) if encoded else expected
+_FIELDS: Final = {field.name: field for field in EVENTS}
+_CODED_FIELDS: Final = {
+    field.name: field.with_type(pa.dictionary(pa.int32(), pa.string())) for field in EVENTS if field.type == pa.string()
+}
+_NEVER_NULL: Final = {field.name for field in EVENTS if not field.nullable}
+
+
+def in_schema(events: pa.Table) -> pa.Table:
+    """The same columns in the types of the schema; texts may also be dictionary-encoded, as Parquet stores them.
+
+    ValueError or ArrowException if that is not possible. A table that has the types already is not cast: for a small
+    run this takes longer than reading it.
+    """
+    wanted, held = pa.schema([_expected(field) for field in events.schema]), {*events.column_names}
+    whole = events.schema.equals(wanted) and not any(events[name].null_count for name in _NEVER_NULL & held)
+    return events if whole else events.cast(wanted)
+
+
+def _expected(field: pa.Field) -> pa.Field:
+    coded = _CODED_FIELDS.get(field.name)
+    return coded if coded is not None and field.type == coded.type else _FIELDS[field.name]
 
 
 def _one_run(table: pa.Table) -> pa.Table:
@@ -282,7 +300,7 @@ def _kinds(column: Any) -> IntArray:
     unknown = [name for name in names if name not in KIND]
     if unknown:
         raise TraceError(f"the trace has events of unknown kind {', '.join(unknown)}")
-    kinds: IntArray = np.array([KIND[name] for name in names], np.int64)[codes]
+    kinds: IntArray = np.array([KIND[name] for name in names], np.int64).take(codes)
     return kinds
 
 
@@ -292,13 +310,13 @@ def _strings(*columns: Any) -> tuple[Any, ...]:
     # The last place is for the code -1 of a null.
     texts, places = (
         [[*part.dictionary.to_pylist(), None] for part in parts],
-        [_integers(part.indices) for part in parts],
+        [whole(part.indices, -1) for part in parts],
     )
     present = {value for each, place in zip(texts, places, strict=True) for value in _present(each, place)}
     values = tuple(sorted(value for value in present if value is not None))
     code_of = {value: code for code, value in enumerate(values)}
     codes = [np.array([code_of.get(value, -1) for value in each], np.int64) for each in texts]
-    return (values, *(code[place] for code, place in zip(codes, places, strict=True)))
+    return (values, *(code.take(place) for code, place in zip(codes, places, strict=True)))
 
 
 def _present(values: list[str | None], places: IntArray) -> Iterator[str | None]:
@@ -306,11 +324,6 @@ def _present(values: list[str | None], places: IntArray) -> Iterator[str | None]
     seen = np.zeros(len(values), np.bool_)
     seen[places] = True
     return compress(values, seen.tolist())
-
-
-def _integers(column: Any, null: int = -1) -> IntArray:
-    filled = pc.fill_null(column, null) if column.null_count else column
-    return np.asarray(filled.to_numpy(), np.int64)
 
 
 def _lists(table: pa.Table, kind: IntArray, name: str) -> dict[int, list[str] | None]:
@@ -357,9 +370,9 @@ def _reported(table: pa.Table, kind: IntArray) -> tuple[tuple[str, ...], IntArra
         return (), rows, rows, rows
     # Cast to lists: flattening skips null maps and data outside the slice of a chunk, but map keys do not.
     lists = pa.concat_arrays(table["upto"].take(pa.array(rows)).chunks).cast(_ENTRIES)
-    entries, lengths = pc.list_flatten(lists), _integers(pc.list_value_length(lists), 0)
+    entries, lengths = pc.list_flatten(lists), whole(pc.list_value_length(lists), 0)
     names, sender = _strings(pa.chunked_array([entries.field("key")]))
-    return names, np.repeat(rows, lengths), sender, _integers(entries.field("value"))
+    return names, np.repeat(rows, lengths), sender, whole(entries.field("value"), -1)
 
 
 def _upto_entries(reported: tuple[Any, ...], code_of: dict[str, int], position: IntArray) -> UptoEntries:
@@ -374,8 +387,8 @@ def _process_codes(table: pa.Table, identities: list[str]) -> tuple[tuple[Proces
     others = [_split(who) for who in identities]
     other_names = pa.chunked_array([pa.array([name for name, _ in others], pa.string())])
     names, name, sender, other = _strings(table["process"], table["sender"], other_names)
-    incarnation = _integers(table["incarnation"])
-    sender_incarnation = _integers(table["sender_incarnation"], 0)
+    incarnation = whole(table["incarnation"], -1)
+    sender_incarnation = whole(table["sender_incarnation"], 0)
     other_incarnation = np.array([number for _, number in others], np.int64)
     width = 1 + max(int(part.max(initial=0)) for part in (incarnation, sender_incarnation, other_incarnation))
     keys = [

@@ -224,14 +224,14 @@ class History:
             return self._of_kind.get(KIND[kinds[0]], _NONE)
         known = self._of_kinds.get(kinds)
         if known is None:
-            chosen = np.zeros(len(KIND), np.bool_)
-            chosen[[KIND[kind] for kind in kinds]] = True
-            known = self._of_kinds[kinds] = np.flatnonzero(chosen[self.rows.kind])
+            known = np.concatenate([self.of_kind(kind) for kind in kinds])
+            known.sort(kind="stable")  # it merges what is sorted
+            self._of_kinds[kinds] = known
         return known
 
     def stay_at(self, rows: IntArray) -> IntArray:
         """For each row the stay of its process in the group of the row; -1 before the first view."""
-        return self.stays.at[rows]
+        return self.stays.at.take(rows)
 
     def membership_at(self, rows: IntArray) -> IntArray:
         """The same, but -1 also after the process left the group, until it installs a view there again."""

@@ -5,7 +5,6 @@ They are decoded when a checker first asks, because many runs have no checker th
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from antiphon.properties.tables.codes import coded
+from antiphon.properties.tables.numbers import whole
 from antiphon.trace.schema import EVENTS
 
 IntArray = npt.NDArray[np.int64]
@@ -24,27 +24,28 @@ class TypedColumns:
 
     def __init__(self, source: pa.Table, order: IntArray) -> None:
         """`source` has them in its own order, or none if there are no frames; `order`: each row's position in it."""
-        self._source, self._order = source, order
+        self._source, self._rows = source, len(order)
+        self._order = None if (np.diff(order) == 1).all() else order
 
     def is_of_type(self, rows: IntArray, names: Collection[str]) -> BoolArray:
         """Which of these rows are about a frame of one of these types."""
         code, types = self._types
         chosen = np.array([*(each in names for each in types), False], np.bool_)
-        found: BoolArray = chosen[code[self._order[rows]]]
+        found: BoolArray = chosen.take(code.take(self._places(rows)))
         return found
 
     def frames(self, rows: IntArray) -> IntArray:
         """For each of these rows a code for the name of the frame; -1 if it has none."""
-        return self._frame[self._order[rows]]
+        return self._frame.take(self._places(rows))
 
     def streams(self, rows: IntArray) -> tuple[IntArray, list[str]]:
         """For each of these rows a code for the stream of the frame, -1 if there is none; and the streams by code."""
         code, names = self._stream
-        return code[self._order[rows]], names
+        return code.take(self._places(rows)), names
 
     def numbers(self, name: str, rows: IntArray, null: int) -> IntArray:
         """A column of numbers at these rows."""
-        return _whole(self._at(name, rows), null)
+        return whole(self._at(name, rows), null)
 
     def gauges(self, rows: IntArray) -> tuple[IntArray, list[str]]:
         """For each of these rows a code for the name of its gauge, and the names; without one, the next code."""
@@ -56,7 +57,7 @@ class TypedColumns:
         lists = pa.concat_arrays(self._at("frame_senders", rows).chunks or [pa.array([], pa.list_(pa.string()))])
         # Few sets cover a great many frames. No name of a process contains the separator.
         joined = pc.binary_join(lists, "##").dictionary_encode()
-        code = _whole(joined.indices, -1)
+        code = whole(joined.indices, -1)
         known, first = np.unique(code, return_index=True)
         return code, lists.take(pa.array(first[known >= 0])).to_pylist()
 
@@ -74,23 +75,27 @@ class TypedColumns:
         stream, names = self._stream
         named = np.flatnonzero(stream >= 0)
         # From 1 on; 0 for a name without a serial number. Some protocols use times, which are ranked.
-        serial = _whole(self._column("frame_serial"), -1)[named] + 1
+        serial = whole(self._column("frame_serial"), -1)[named] + 1
         if int(serial.max(initial=0)) > len(stream):
             serial = coded(serial)[1]
         last = np.zeros(len(names), np.int64)
         np.maximum.at(last, stream[named], serial)
         base = np.concatenate([[0], np.cumsum(last + 1)])
         frame: IntArray = np.full(len(stream), -1, np.int64)
-        frame[named] = coded(base[stream[named]] + serial)[1]
+        frame[named] = coded(base.take(stream[named]) + serial)[1]
         return frame
 
     def _at(self, name: str, rows: IntArray) -> pa.ChunkedArray:
-        return self._column(name).take(pa.array(self._order[rows]))
+        return self._column(name).take(pa.array(self._places(rows)))
+
+    def _places(self, rows: IntArray) -> IntArray:
+        """Where these rows are in the source."""
+        return rows if self._order is None else self._order.take(rows)
 
     def _column(self, name: str) -> pa.ChunkedArray:
         if name in self._source.column_names:
             return self._source[name]
-        return pa.chunked_array([pa.nulls(len(self._order), EVENTS.field(name).type)])
+        return pa.chunked_array([pa.nulls(self._rows, EVENTS.field(name).type)])
 
 
 def _coded(column: pa.ChunkedArray) -> tuple[IntArray, list[str]]:
@@ -108,10 +113,4 @@ _NONE: IntArray = np.zeros(0, np.int64)
 def _codes(chunks: Sequence[pa.DictionaryArray], code_of: dict[str, int]) -> Iterator[IntArray]:
     for chunk in chunks:
         codes = np.array([*(code_of[name] for name in chunk.dictionary.to_pylist()), -1], np.int64)
-        yield codes[_whole(chunk.indices, len(codes) - 1)]
-
-
-def _whole(column: Any, null: int) -> IntArray:
-    filled = pc.fill_null(column, null) if column.null_count else column
-    found = filled.to_numpy() if isinstance(filled, pa.ChunkedArray) else filled.to_numpy(zero_copy_only=False)
-    return np.asarray(found, np.int64)
+        yield codes.take(whole(chunk.indices, len(codes) - 1))
