@@ -19,8 +19,8 @@ from antiphon.sim.run import simulate
 from antiphon.trace.table import events_table
 from antiphon.types import GroupId
 
-ONCE_FAILED: Final = (453,)
-"""453: L2 of a sender in source order."""
+ONCE_FAILED: Final = (453, 705258, 705666)
+"""453: L2 of a sender in source order. The others: M10 of a process that was added when the next view was agreed on."""
 RARE: Final = {
     (State.TO_RECEIVER, Event.RESET): 220,
     (State.WAIT, Event.REPAIR): 154,
