@@ -148,6 +148,23 @@ def test_m10_a_new_member_had_asked() -> None:
     )
 
 
+@pytest.mark.parametrize("early", [(), ("p2",), ("p1", "p2")])
+def test_m10_a_sender_that_was_added_after_the_others_had_agreed(early: Sequence[str]) -> None:
+    trace = Trace({"orders": ["p1", "p2", "p3"]}, protocol="intergroup", roles={"p3": "receiver"})
+    for process in trace.members:
+        trace.start(process)
+        trace.view(process, "orders", "v0" if process != "p3" else "v0/p3", ["p1", "p2"])
+    trace.row("p3", "promote", group="orders")
+    for process in ("p1", "p2"):
+        if process not in early:
+            trace.confirm(process, "p3")
+        trace.view(process, "orders", "v1", ["p1", "p2", "p3"])
+        if process in early:
+            trace.confirm(process, "p3")
+        trace.view(process, "orders", "v2", ["p1", "p2"], classes=[["p1", "p2"]])
+    assert ("M10" in violated(trace.end(quiet=False))) is bool(early)
+
+
 # M11
 
 

@@ -22,7 +22,9 @@ from antiphon.types import GroupId
 ONCE_FAILED: Final = (
     453,  # a sender in source order: L2
     702133,  # a process came back and joined at the stamp at which it had joined before: R2 (J22)
-    708480,  # the same
+    705258,  # a process was added when the next view was agreed on: M10
+    705666,  # the same
+    708480,  # as 702133
     716989,  # a stalled application sent before it had read its first view: W4
 )
 RARE: Final = {

@@ -289,7 +289,8 @@ def check_reasons(history: History, promises: Promises, membership: Membership) 
 
     A new member may also come from another view of that group to merge (docs/spec/newtop.md 11.2 rule 3). "Before" is
     judged by `time`, and an equal time suffices. For a process that goes over to the same formed group, it is judged by
-    its own log, because the log tells what it finds out only once its application is there.
+    its own log, because the log tells what it finds out only once its application is there. In InterGroup, a process
+    may also have been added too late for the next view (`_Reasons._came_too_late`).
     """
     passages = [passage for passage in membership.passages("M10") if not _begins_again(promises, membership, passage)]
     reasons = _Reasons(history, promises, membership) if passages else None
@@ -318,6 +319,9 @@ class _Reasons:
         self._membership = membership
         self._adopts = promises.of_family(lambda promised: promised.onlookers)
         """By process: it adopts the suspicions of all others, also of those that are excluded with the suspect."""
+        self._senders = membership.sharing(
+            [stay for stay in range(len(membership.view)) if not promises.roles.receiving[stay]]
+        )
         self._calls = Calls(history)
         self._stays: dict[tuple[int, int], list[int]] = defaultdict(list)
         for stay, place in enumerate(zip(membership.group, membership.process, strict=True)):
@@ -328,6 +332,10 @@ class _Reasons:
         self._accusers: dict[tuple[int, int], list[Accusation]] = defaultdict(list)
         for suspicion in membership.suspicions:
             self._accusers[suspicion.group, suspicion.peer].append(suspicion)
+        self._agreed: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+        """By (group, process, peer): when it told how the messages of the peer end in an epoch."""
+        for confirmed in membership.confirmations:
+            self._agreed[confirmed.group, confirmed.process, confirmed.peer].append(confirmed.time)
         self._left: dict[tuple[int, int], int] = {}
         for row in history.of_kind("leave", "demote").tolist():
             key = int(history.rows.group[row]), int(history.rows.process[row])
@@ -344,7 +352,26 @@ class _Reasons:
         return any(
             (anyone or suspicion.process in members) and (suspicion.time <= now or self._traced_late(stay, suspicion))
             for suspicion in self._accusers.get((group, other), ())
-        )
+        ) or (anyone and self._came_too_late(stay, other))
+
+    def _came_too_late(self, stay: int, other: int) -> bool:
+        """True if the senders of the view had agreed on it before any of them showed a view with the other.
+
+        Only a receiver had delivered the message that adds the other, so nobody had proposed it. What the receiver
+        claims makes that message one of the last of the epoch (docs/spec/intergroup.md 7.6).
+        """
+        membership = self._membership
+        late = list[bool]()
+        for each in self._senders[membership.group[stay], membership.view[stay]]:
+            first, process = each, membership.process[each]
+            while membership.preceding[first] >= 0 and other in membership.members[membership.preceding[first]]:
+                first = membership.preceding[first]
+            if first != each:
+                agreed = self._agreed.get((membership.group[stay], process, other), ())
+                before = [time for time in agreed if time <= membership.time[each]]
+                was_added = membership.root[first] != first
+                late.append(was_added and bool(before) and before[-1] <= membership.time[first])
+        return bool(late) and all(late)
 
     def _traced_late(self, stay: int, suspicion: Accusation) -> bool:
         """True if its author went over to the same formed group, and its application was not there before."""
