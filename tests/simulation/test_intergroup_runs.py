@@ -19,8 +19,8 @@ from antiphon.sim.run import simulate
 from antiphon.trace.table import events_table
 from antiphon.types import GroupId
 
-ONCE_FAILED: Final = (453, 712877)
-"""453: L2 of a sender in source order; 712877: S1 of a stalled receiver."""
+ONCE_FAILED: Final = (453, 701289, 712877)
+"""453: L2 of a sender in source order; 701289: L1 of senders that could not merge; 712877: S1 of a stalled receiver."""
 RARE: Final = {
     (State.TO_RECEIVER, Event.RESET): 220,
     (State.WAIT, Event.REPAIR): 154,
