@@ -233,7 +233,7 @@ def test_m5_and_j6_what_was_told_for_another_proposal_does_not_count() -> None:
     assert bench.step() is Step.READY
 
 
-def test_j22_a_later_run_of_a_member_ends_an_agreement_with_its_earlier_one() -> None:
+def test_j23_a_later_run_of_a_member_ends_an_agreement_with_its_earlier_one() -> None:
     """The sets are the same, but nothing that was told for the earlier run will be repeated."""
     bench = RepairBench()
     bench.repair.begin(0, failed=C)
@@ -248,7 +248,7 @@ def test_j22_a_later_run_of_a_member_ends_an_agreement_with_its_earlier_one() ->
     assert bench.step() is Step.READY
 
 
-def test_j22_a_process_that_is_ready_waits_for_its_leader_all_the_same() -> None:
+def test_j23_a_process_that_is_ready_waits_for_its_leader_all_the_same() -> None:
     """The leader may have decided before it began again."""
     bench = waiting()
     bench.propose(A, "abcd", "d", run=2)

@@ -51,7 +51,7 @@ class Consensus:
         return not (self.processes.issuperset(frame.processes) and self.failed.issuperset(frame.failed))
 
     def has_begun_anew(self, frame: ProposalFrame) -> bool:
-        """True if the repair in which its sender proposed what we know of has ended (J22)."""
+        """True if the repair in which its sender proposed what we know of has ended (J23)."""
         last = self._last.get(frame.sender)
         return last is not None and frame.run > last.run
 
