@@ -35,7 +35,7 @@ class Shown(NamedTuple):
 
 
 SHOWN: Final = (
-    Shown("announcements_are_not_repeated", "changing", 11, "L1"),
+    Shown("announcements_are_not_repeated", "changing", 29, "L1"),
     Shown("proposals_of_old_epochs_restart", "changing", 29, "M6e"),
     Shown("epochs_do_not_count", "changing", 3, "ValueError"),
     Shown("the_last_messages_are_dropped", "changing", 0, "O4"),

@@ -21,10 +21,12 @@ from antiphon.types import GroupId
 
 ONCE_FAILED: Final = (
     453,  # a sender in source order: L2
+    701289,  # senders could not merge, because announcements of ended repairs were late: L1 (J23)
     702133,  # a process came back and joined at the stamp at which it had joined before: R2 (J22)
     705258,  # a process was added when the next view was agreed on: M10
     705666,  # the same
     708480,  # as 702133
+    712877,  # a stalled receiver: what it reported stood in the wrong view: S1
     716989,  # a stalled application sent before it had read its first view: W4
 )
 RARE: Final = {

@@ -163,6 +163,8 @@ class Drive:
         """A view that its members agree on has its place in the application's order; a private one is only recorded."""
         self._network.install(effect.view)
         if effect.view.receivers is None:
+            if self.scribe is not None:
+                self.scribe.installed(effect.view)
             self._audience.show(effect, now)
         elif self.scribe is not None:
             self.scribe.entered(effect, time)

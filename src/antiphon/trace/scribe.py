@@ -82,9 +82,13 @@ class Recording(Protocol):
 
 
 class Scribe:
-    """The scribe of one process. Events of a formed group are kept until its application has entered the first view."""
+    """The scribe of one process. Events of a formed group are kept until its application has entered the first view.
 
-    __slots__ = ("_ahead", "_core", "_entered", "recorder")
+    Reports about stability name a prefix, and the view tells what they mean. A process that only receives follows a
+    change of the view at once, so what it reports in a view is kept until its application has entered that view.
+    """
+
+    __slots__ = ("_ahead", "_core", "_entered", "_unread", "recorder")
 
     def __init__(self, recorder: Recording, core: Core) -> None:
         self.recorder = recorder
@@ -93,6 +97,11 @@ class Scribe:
         """By group whose first view the application has not entered: what to record after it."""
         self._entered: dict[GroupId, View] = {}
         """By group, the last view that has a row."""
+        self._unread: dict[GroupId, list[tuple[View, list[Stable | Discard]]]] = {}
+        """By group, the views that the application has not entered, from one on in which the process only receives.
+
+        Each with what the process reported there.
+        """
 
     def received(self, frame: Frame, time: int, relay: ProcessId | None = None) -> None:
         """Copies of other frames in it are received too, also those in a refutation that a repair brings."""
@@ -119,6 +128,12 @@ class Scribe:
         if view.classes:
             self._ahead[view.group] = []
 
+    def installed(self, view: View) -> None:
+        """The protocol has installed that view; its application may enter it later."""
+        group = view.group
+        if view.receives or group in self._unread:
+            self._unread.setdefault(group, []).append((view, []))
+
     def entered(self, effect: InstallView, time: int) -> None:
         """The application enters a view; a second call for the same view changes nothing.
 
@@ -131,8 +146,16 @@ class Scribe:
 
     def catch_up(self, view: View, time: int) -> None:
         """Record what happened before the application entered the view."""
-        for early in self._ahead.pop(view.group, ()):
-            self._record(early, time)
+        early: list[Told] = [*self._ahead.pop(view.group, ())]
+        unread = self._unread.get(view.group, [])
+        place = next((place for place, (each, _) in enumerate(unread) if each is view), None)
+        if place is not None:
+            early += unread[place][1]
+            del unread[: place + 1]
+            if not unread:
+                del self._unread[view.group]
+        for told in early:
+            self._record(told, time)
 
     def parted(self, effect: Left, time: int) -> None:
         """The protocol is done with a formation of a group, perhaps before its application has entered it."""
@@ -145,6 +168,8 @@ class Scribe:
         """Effects of the protocol for the trace."""
         if effect.group in self._ahead:
             self._ahead[effect.group].append(effect)
+        elif isinstance(effect, Stable | Discard) and effect.group in self._unread:
+            self._unread[effect.group][-1][1].append(effect)
         elif isinstance(effect, Stable | Discard) and name_of(effect.group) not in self._entered:
             self._ahead[effect.group] = [effect]
         else:

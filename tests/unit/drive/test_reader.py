@@ -3,12 +3,32 @@
 from typing import Any
 
 from antiphon.core.contract import Capabilities, StateSource
-from antiphon.core.effects import Effect, Frame, InstallState, InstallView, Left, Suspected, Transitional
+from antiphon.core.effects import (
+    Discard,
+    Effect,
+    Frame,
+    InstallState,
+    InstallView,
+    Left,
+    Stable,
+    Suspected,
+    Transitional,
+)
 from antiphon.drive.reader import Reader
 from antiphon.protocols.newtop.frames import BlockFrame
 from antiphon.trace.recorder import Recorder
 from antiphon.trace.scribe import Scribe
-from antiphon.types import Company, GroupId, ProcessId, View, first_view, formed_group, formed_view
+from antiphon.types import (
+    Company,
+    GroupId,
+    ProcessId,
+    View,
+    ViewId,
+    first_view,
+    formed_group,
+    formed_view,
+    receiver_view,
+)
 
 G, P1, P2 = GroupId("g"), ProcessId("p1"), ProcessId("p2")
 V0 = first_view(G, frozenset({P1, P2}))
@@ -99,6 +119,26 @@ def test_the_core_is_told_of_a_view_and_the_trace_catches_up_after_it() -> None:
     reader.hand_over(W0, b"state", 2)
     assert core.told == [("viewed", W0.id), ("state", W0.id, b"state")]
     assert kinds(recorder) == ["view", "state", "suspect"]
+
+
+def test_what_a_receiver_reports_in_a_view_waits_until_its_application_has_entered_it() -> None:
+    _, recorder, scribe, reader = traced()
+    here, there, last = (receiver_view(P2, G, ViewId(name), (P1,), None) for name in "abc")
+    for view in (here, there, last):
+        scribe.installed(view)
+        if view is here:
+            reader.enter(InstallView(here), 0, 0)
+            scribe.told(Stable(G, ((P1, 1),)), 1)
+        else:
+            scribe.told(Stable(G, ((P1, 4),)), 2)
+            scribe.told(Discard(G, ((P1, 4),)), 2)
+    assert kinds(recorder) == ["view", "stable"]
+    reader.enter(InstallView(there), 5, 5)
+    assert kinds(recorder)[2:] == ["view", "stable", "discard"]
+    reader.enter(InstallView(last), 6, 6)
+    scribe.told(Stable(G, ((P1, 5),)), 7)
+    rows = [(row["kind"], row["view"]) for row in recorder.rows[5:]]
+    assert rows == [("view", "c"), ("stable", "c"), ("discard", "c"), ("stable", "c")]
 
 
 def test_an_application_that_the_trace_does_not_follow_leaves_no_rows() -> None:

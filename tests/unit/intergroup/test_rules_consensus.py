@@ -231,3 +231,25 @@ def test_m5_and_j6_what_was_told_for_another_proposal_does_not_count() -> None:
     assert bench.step() is Step.INFO
     bench.inform(B)
     assert bench.step() is Step.READY
+
+
+def test_j23_a_later_run_of_a_member_ends_an_agreement_with_its_earlier_one() -> None:
+    """The sets are the same, but nothing that was told for the earlier run will be repeated."""
+    bench = RepairBench()
+    bench.repair.begin(0, failed=C)
+    bench.propose(B, "abc", "c")
+    agreed = bench.announced(RecoveryInfoFrame)[-1].proposal
+    bench.propose(B, "abc", "c")
+    assert (bench.step(), bench.numbers) == (Step.INFO, 1)
+    bench.propose(B, "abc", "c", run=2)
+    assert (bench.step(), bench.numbers) == (Step.INFO, 2)
+    assert bench.announced(RecoveryInfoFrame)[-1].proposal != agreed
+    bench.inform(B)
+    assert bench.step() is Step.READY
+
+
+def test_j23_a_process_that_is_ready_waits_for_its_leader_all_the_same() -> None:
+    """The leader may have decided before it began again."""
+    bench = waiting()
+    bench.propose(A, "abcd", "d", run=2)
+    assert bench.step() is Step.WAIT

@@ -50,6 +50,11 @@ class Consensus:
         """True if the sets of the frame have members that ours lack."""
         return not (self.processes.issuperset(frame.processes) and self.failed.issuperset(frame.failed))
 
+    def has_begun_anew(self, frame: ProposalFrame) -> bool:
+        """True if the repair in which its sender proposed what we know of has ended (J23)."""
+        last = self._last.get(frame.sender)
+        return last is not None and frame.run > last.run
+
     def incorporate(self, frame: ProposalFrame) -> None:
         """Add its sets to ours. We are never in our own failed set: whoever says so is failed for us (M26)."""
         self.processes.update(frame.processes)

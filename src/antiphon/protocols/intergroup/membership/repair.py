@@ -124,11 +124,13 @@ class Repair:
         if self._is_bound and frame.sender != self._leader:
             return
         is_larger = consensus.is_larger(frame)
-        if self.step is not Step.CONSENSUS and not is_larger:
+        is_in_vain = not self._is_bound and self.step is not Step.CONSENSUS and consensus.has_begun_anew(frame)
+        if self.step is not Step.CONSENSUS and not is_larger and not is_in_vain:
             return
         consensus.hear(frame)
         if is_larger:
             consensus.incorporate(frame)
+        if is_larger or is_in_vain:
             self._propose(now)
         self._settle_consensus(now)
 
