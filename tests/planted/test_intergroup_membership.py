@@ -59,7 +59,7 @@ SHOWN: Final = (
     Shown("no_watchdog", "changing", 1, "L5"),
     Shown("no_floor", "changing", 1, "M2"),
     Shown("members_forget_the_floor", "changing", 10, "M2"),
-    Shown("joiners_begin_with_what_was_received", "changing", 78, "D8"),
+    Shown("joiners_begin_with_what_was_received", "intergroup", 180, "D8"),
     Shown("lost_sources_stay", "intergroup", 43, "L5"),
     Shown("sources_do_not_leave", "intergroup", 42, "OverflowError"),
     Shown("new_sources_are_not_asked", "intergroup", 115, "L2"),
