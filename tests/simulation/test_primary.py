@@ -102,9 +102,15 @@ def test_a_member_that_leaves_during_a_vote_passes_its_vote_on(moment: str) -> N
     assert stretches(run, "p3")[-2:] == [("view", ("p3",)), ("primary", ("majority",))]
 
 
-def test_seeds_that_failed_once_hold() -> None:
-    """The first primary view was formed at a member that was cut off then: the others may wait for it."""
-    run = simulate(FAMILIES["primary"].draw(500_867))
+@pytest.mark.parametrize(
+    "seed",
+    [
+        500_867,  # the first primary view was formed at a member that was cut off then: the others may wait for it
+        910_101,  # suspected by each other, both showed life beyond their window and stood still (E-101)
+    ],
+)
+def test_seeds_that_failed_once_hold(seed: int) -> None:
+    run = simulate(FAMILIES["primary"].draw(seed))
     assert run.quiet
     assert not broken(run)
 

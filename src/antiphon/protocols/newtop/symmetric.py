@@ -285,9 +285,9 @@ class Symmetric:
         self._transmit(frame, now, effects)
 
     def reach(self, number: int, now: int) -> None:
-        """Send a null with this number, if we have not reached it; for a formation or a leave.
+        """Send a null with this number, if we have not reached it; for a formation, a leave or a sign of life.
 
-        The number may come from another group, far above the window of this one: then we reach it in steps (E-90).
+        The number may be above the window of this group: then we reach it in steps (E-90, E-101).
         """
         numbers = self._numbers
         if numbers.sent < number:
@@ -305,11 +305,7 @@ class Symmetric:
 
     def show_life(self, now: int) -> None:
         """A null with a new number: others refute a suspicion of us with it, or it probes an idle group."""
-        numbers = self._numbers
-        block = numbers.counter.value + 1
-        self.null(block, now, self._voice.early)
-        if numbers.sent < block:
-            numbers.expect(block, now)  # flow control delays it for now
+        self.reach(self._numbers.counter.value + 1, now)
 
     def say_alive(self, now: int, *, blocked: bool = False) -> None:
         """A sign of life, outside the stream.
